@@ -197,3 +197,29 @@ def test_adapters_beside_attention_are_not_spread_with_the_experts():
         return float(estimate_plan(plan_from_data(data), None, CATALOG).estimate.memory.parts["optimizer"])
 
     assert states(4) == pytest.approx(states(1))
+
+
+@pytest.mark.parametrize(
+    ("model", "targets", "trained"),
+    [
+        # attention of 4 matrices, 128 experts of 3 matrices each, rank 32, in 48 layers
+        ("qwen3-30b-a3b", "all", 48 * 32 * (2 * (2048 + 4096) + 2 * (2048 + 512) + 128 * 3 * (2048 + 768))),
+        ("qwen3-30b-a3b", "attention", 48 * 32 * (2 * (2048 + 4096) + 2 * (2048 + 512))),
+        # PEFT prints 120 350 720 at rank 8 with an adapter on the head, of 8 (4096 + 32000)
+        ("mixtral-8x7b", "all", 4 * (120_350_720 - 8 * (4096 + 32000))),
+        # its experts are one tensor a layer, no modules
+        ("gpt-oss-20b", "all", 24 * 32 * (2 * (2880 + 4096) + 2 * (2880 + 512))),
+        # 24 blocks of the encoder and 24 of the decoder, which attends to the first too; no gate
+        ("t5-large", "all", 24 * 32 * (3 * 4 * (1024 + 1024) + 2 * 2 * (1024 + 4096))),
+    ],
+)
+def test_every_matrix_has_an_adapter_that_of_each_expert_too(model, targets, trained):
+    data = {
+        "task": "finetune",
+        "model": {"name": model},
+        "training": {"seq_len": 512, "micro_batch": 1, "global_batch": 1, "framework": "axolotl",
+                     "adapter": {"kind": "lora", "rank": 32, "targets": targets}},
+        "hardware": {"name": "h200-sxm", "devices": 1},
+    }  # fmt: skip
+    parts = estimate_plan(plan_from_data(data), None, CATALOG).estimate.memory.parts
+    assert float(parts["optimizer"]) == pytest.approx(8 * trained)

@@ -100,7 +100,7 @@ def test_adapters_stand_in_encoder_decoder_and_between_them() -> None:
     resolved = resolve_plan(plan_from_data({**data, "training": settings}), CATALOG)
     assert resolved.shape is not None
     assert resolved.plan.training.adapter is not None
-    assert adapter_parameters(resolved.shape, resolved.plan.training.adapter) == 15_728_640
+    assert adapter_parameters(resolved.shape, resolved.plan.training.adapter) == (15_728_640, 0)
 
 
 def test_a_quantized_base_packs_the_encoder_too() -> None:

@@ -107,12 +107,20 @@ def test_prompts_that_attend_to_compressed_keys_fall_behind_with_their_length() 
     assert rate("sglang==0.5", 15_600) > 0.8 * rate("sglang==0.5", 4_096)
 
 
-@pytest.mark.parametrize(("model", "is_said"), [("qwen3-30b-a3b", True), ("llama-3.1-8b", False)])
-def test_adapters_say_that_experts_have_none_counted(model: str, is_said: bool) -> None:
-    def says(estimate: Estimate) -> bool:
-        return any("adapters beside one feed-forward a layer" in choice for choice in estimate.basis.assumed)
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("qwen3-30b-a3b", "adapters beside every expert of a layer"),
+        ("gpt-oss-20b", "no adapters beside experts"),
+        ("llama-3.1-8b", ""),
+    ],
+)
+def test_adapters_say_whether_experts_have_some(model: str, words: str) -> None:
+    def says(estimate: Estimate) -> str:
+        choices = (choice for choice in estimate.basis.assumed if "expert" in choice)
+        return next(choices, "").partition(words or ":")[1]
 
     data = {"model": {"name": model}, "training": {"method": "lora"}, "hardware": {"name": "h200-sxm", "devices": 8}}
-    assert says(served(model, adapters=4)) is is_said
-    assert says(estimate_plan(plan_from_data({"task": "finetune", **data}), None, CATALOG).estimate) is is_said
+    assert says(served(model, adapters=4)) == words
+    assert says(estimate_plan(plan_from_data({"task": "finetune", **data}), None, CATALOG).estimate) == words
     assert not says(served(model))

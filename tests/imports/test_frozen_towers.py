@@ -21,6 +21,7 @@ TRAINER = (
     [
         ("run.yaml", FACTORY.format(model=MODEL, method="full"), "frozen"),
         ("run.yaml", FACTORY.format(model=MODEL, method="full") + "freeze_vision_tower: false\n", "trained"),
+        ("run.yaml", FACTORY.format(model=MODEL, method="full") + "freeze_vision_tower: maybe\n", "frozen"),
         ("run.yaml", FACTORY.format(model=MODEL, method="lora"), None),
         ("run.yaml", FACTORY.format(model="Qwen/Qwen2.5-7B", method="full"), None),
         ("run.sh", SWIFT.format(model=MODEL, method="full"), "frozen"),
@@ -37,3 +38,8 @@ def test_adapters_of_towers_are_named_as_not_counted(alone) -> None:
     imported = alone("run.yaml", FACTORY.format(model=MODEL, method="lora") + "freeze_vision_tower: false\n")
     assert imported.plan.training.towers is None
     assert any("adapters of the towers are not counted" in guess for guess in imported.guesses)
+
+
+def test_a_word_that_no_option_has_is_named_and_the_default_counts(alone) -> None:
+    imported = alone("run.yaml", FACTORY.format(model=MODEL, method="full") + "freeze_vision_tower: maybe\n")
+    assert [one.why for one in imported.readings[0].unmodelled] == ["maybe is not known: the tool's default counts"]

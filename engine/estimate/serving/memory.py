@@ -205,9 +205,8 @@ def serving_memory(run: ServingRun) -> ServingMemory:
     weights = weight_bytes(run.fullest_layers, *parameters, layout.tp, shards, numerics.body_bytes, ends)
     others, draft = run.adapters, run.guessing.draft_parameters
     if any_true(others.number > 0) or any_true(draft > 0):
-        further = further_weight_bytes(
-            others.number, others.parameters / layout.pp, draft, layout.tp, numerics.element_bytes
-        )
+        adapter = (others.parameters + others.experts * layout.tp / shards) / layout.pp
+        further = further_weight_bytes(others.number, adapter, draft, layout.tp, numerics.element_bytes)
         weights = all_weight_bytes(weights, further)
     context = rounded_up(run.held_length, run.runtime.block_tokens)
     elements = cache_elements(shape, context)

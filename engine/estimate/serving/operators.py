@@ -230,7 +230,8 @@ def _adapters(run: ServingRun, rows: Number) -> Iterator[Operator]:
     if not any_true(others.number > 0):
         return
     used = np.maximum(distinct_experts(others.number, 1.0, rows), 1.0)
-    weights = others.parameters / run.shape.layers / run.layout.tp
+    visited = np.minimum(rows / used * run.shape.experts_active, run.shape.experts) / np.maximum(run.shape.experts, 1.0)
+    weights = (others.parameters + visited * others.experts) / run.shape.layers / run.layout.tp
     product = Product("adapters", rows / used, weights, layers, used)
     yield _operator(run, product, run.body, run.numerics.element_bytes)
 

@@ -28,7 +28,7 @@ from capacity_tui.engine.estimate.serving.run import (
     runtime,
 )
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
-from capacity_tui.engine.estimate.transformer.finetuning import EXPERTS_APART, adapter_parameters
+from capacity_tui.engine.estimate.transformer.finetuning import EXPERTS_APART, EXPERTS_TOO, adapter_parameters
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters, generates
 from capacity_tui.engine.numeric import Number, any_true, largest
@@ -155,7 +155,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
             float(inference.draft_parameters or 0.0) if inference.num_speculative_tokens else 0.0,
         ),
         adapters=ServedAdapters(
-            float(inference.adapters), adapter_parameters(shape, Adapter(rank=inference.adapter_rank))
+            float(inference.adapters), *adapter_parameters(shape, Adapter(rank=inference.adapter_rank))
         ),
     )
 
@@ -271,7 +271,7 @@ def _assumed(plan: Plan, shape: TransformerShape, device: Device, catalog: Catal
     if plan.inference.adapters:
         yield f"adapters of rank {plan.inference.adapter_rank} beside all matrices, in 16 bits"
         if any_true(shape.experts > 0):
-            yield EXPERTS_APART
+            yield EXPERTS_APART if shape.fused_experts else EXPERTS_TOO
     layers = plan.inference.gpu_layers
     if layers is not None and not device.is_processor and np.any(layers < shape.layers):
         yield f"processor beside the accelerator: {catalog.processors[HOST_PROCESSOR].name}"

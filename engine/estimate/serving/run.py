@@ -95,7 +95,8 @@ class ServedAdapters:
     """Adapters beside the model, of which each request has chosen one."""
 
     number: Number = 0.0  # that lie on the device
-    parameters: Number = 0.0  # of one of them, in all layers
+    parameters: Number = 0.0  # of one of them, in all layers, beside what every token passes
+    experts: Number = 0.0  # of one of them, beside routed experts
 
 
 @dataclass(frozen=True, slots=True)

@@ -337,7 +337,9 @@ def forward_launches(run: TransformerRun) -> Number:
             software.moe_launches, software.expert_launches, shape.experts / run.layout.ep
         )
     if any_true(run.adapter.adapted.matrices > 0):
-        launches = launches + run.adapter.adapted.matrices * kernels_of(fused, ADAPTER_KERNELS)
+        alone = where(software.expert_launches > 0, shape.experts / run.layout.ep - 1.0, 0.0)
+        adapted = run.adapter.adapted.matrices + run.adapter.adapted.routed * alone
+        launches = launches + adapted * kernels_of(fused, ADAPTER_KERNELS)
     if any_true(run.adapter.unpacking.kernels > 0):
         launches = launches + run.adapter.unpacking.kernels * _unpacked_matrices(run)
     if any_true(run.autocast > 0):

@@ -15,15 +15,23 @@ from capacity_tui.engine.catalog.rows import Framework
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
 from capacity_tui.engine.estimate.work import Collective, Operator
-from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters, output_weights
-from capacity_tui.engine.numeric import Number, any_true, present
+from capacity_tui.engine.models.transformer import (
+    Matrix,
+    ParameterCounts,
+    TransformerShape,
+    count_parameters,
+    feed_forward_matrices,
+    output_weights,
+)
+from capacity_tui.engine.numeric import Number, any_true, present, where
 from capacity_tui.engine.plan import FROZEN_TOWERS, TRAINED_TOWERS, Adapter, TrainingSection
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES
 
 NO_PREFERENCE, DISTILLATION, PRECOMPUTED = "none", "distillation", "precomputed"
 SCORING = frozenset({"reward", "process_reward"})  # Preferences that train a head of one value, in place of logits
-EXPERTS_APART = "adapters beside one feed-forward a layer: those of its further experts are not counted"
+EXPERTS_TOO = "adapters beside every expert of a layer: software that keeps these in one tensor may leave them out"
+EXPERTS_APART = "no adapters beside experts, which are one tensor in a layer: software that adapts these keeps more"
 ELSEWHERE = "answers come from an engine of their own: neither its memory nor its time is counted"
 
 
@@ -189,7 +197,8 @@ class AdapterInputs:
 class Adapted:
     """Matrices of the mean layer that adapters stand beside, each with an input and an output of its own."""
 
-    matrices: Number = 0.0  # how many
+    matrices: Number = 0.0  # how many, those of one expert among them
+    routed: Number = 0.0  # those of one expert
     inputs: Number = 0.0  # elements of all their inputs for a token
     outputs: Number = 0.0  # elements of all their outputs for a token
     rank: Number = 0.0  # inner size of an adapter
@@ -210,7 +219,8 @@ class Unpacking:
 class Finetuning:
     """What is trained beside a frozen base."""
 
-    trainable: Number = 0.0  # parameters of the adapters
+    trainable: Number = 0.0  # parameters of the adapters beside what every token passes
+    trainable_experts: Number = 0.0  # those of the adapters beside routed experts
     frozen_bytes: Number = 0.0  # bytes of a frozen base parameter; 0 where everything is trained
     frozen_end_bytes: Number = 0.0  # the same outside the layers, where quantization stops
     fp32_norms: Number = 0.0  # 1 where the norms of a quantized base are cast to fp32, unless it is sharded
@@ -248,8 +258,10 @@ def finetuning(
         return Finetuning(towers_trained=towers)
     frozen, copies = frozen_bytes(stored, element_bytes, catalog), row.adapter_copies
     narrow = element_bytes < FP32_BYTES
+    trainable, trainable_experts = adapter_parameters(shape, adapter)
     return Finetuning(
-        trainable=adapter_parameters(shape, adapter),
+        trainable=trainable,
+        trainable_experts=trainable_experts,
         frozen_bytes=frozen,
         frozen_end_bytes=max(float(frozen), element_bytes) if frozen else 0.0,
         fp32_norms=float(narrow and in_fp32(training, row) != NOTHING),
@@ -282,18 +294,19 @@ def _is_wide(adapter: Adapter, row: Framework) -> bool:
     return row.fp32_adapters > 0 if adapter.fp32 is None else adapter.fp32
 
 
-def adapter_parameters(shape: TransformerShape, adapter: Adapter) -> Number:
+def adapter_parameters(shape: TransformerShape, adapter: Adapter) -> tuple[Number, Number]:
     """Trained parameters of adapters: those of each adapted matrix, or of the tokens before a sequence.
+
+    Beside what every token passes, and beside routed experts.
 
     Source: the papers and PEFT's code of each kind; see ``TRAINED``.
     """
     if adapter.kind == PROMPT:
-        return adapter.rank * shape.hidden
-    trained = TRAINED[adapter.kind]
-    trained_weights = (
-        number * trained(inputs, outputs, adapter.rank) for inputs, outputs, number in _matrices(shape, adapter)
-    )
-    return shape.layers * sum(trained_weights, start=0.0)
+        return adapter.rank * shape.hidden, 0.0
+    trained, parameters = TRAINED[adapter.kind], {False: 0.0, True: 0.0}
+    for matrix in _matrices(shape, adapter):
+        parameters[matrix.routed] += shape.layers * matrix.number * trained(matrix.rows, matrix.columns, adapter.rank)
+    return parameters[False], parameters[True]
 
 
 def adapted_matrices(shape: TransformerShape, adapter: Adapter | None, copies: Number) -> Adapted:
@@ -304,23 +317,25 @@ def adapted_matrices(shape: TransformerShape, adapter: Adapter | None, copies: N
     """
     if adapter is None or adapter.kind == PROMPT:
         return Adapted()
-    chosen = _matrices(shape, adapter)
+    chosen, experts = _matrices(shape, adapter), np.maximum(shape.experts, 1.0)
+    passed = [(matrix, where(matrix.routed, shape.experts_active / experts, 1.0) * matrix.number) for matrix in chosen]
+    routed = sum((matrix.number for matrix in chosen if matrix.routed), start=0.0) / experts
     return Adapted(
-        matrices=sum(number for *_, number in chosen),
-        inputs=sum(number * inputs for inputs, _, number in chosen),
-        outputs=sum(number * outputs for _, outputs, number in chosen),
+        matrices=sum((matrix.number for matrix in chosen if not matrix.routed), start=routed),
+        routed=routed,
+        inputs=sum(number * matrix.rows for matrix, number in passed),
+        outputs=sum(number * matrix.columns for matrix, number in passed),
         rank=0.0 if adapter.kind in WITHOUT_RANK else float(adapter.rank),
         dropout=float(any_true(copies > 0)),
     )
 
 
-def _matrices(shape: TransformerShape, adapter: Adapter) -> list[tuple[Number, Number, Number]]:
-    """Return inputs, outputs and number of the matrices of the mean layer that adapters stand beside.
+def _matrices(shape: TransformerShape, adapter: Adapter) -> list[Matrix]:
+    """Return the matrices of the mean layer that adapters stand beside.
 
-    Of an encoder-decoder, those of the encoder and of the attention to it too.
+    Of an encoder-decoder, those of the encoder and of the attention to it too; of experts, those that are modules.
     """
-    blocks = 1.0 + shape.encoder_layers / shape.layers
-    attentions = blocks + present(shape.encoder_layers)
+    attentions = 1.0 + shape.encoder_layers / shape.layers + present(shape.encoder_layers)
     query, value = shape.heads * shape.head_dim, shape.heads * shape.v_head_dim
     keys, values = shape.kv_heads * shape.head_dim, shape.kv_heads * shape.v_head_dim
     sizes = {
@@ -328,10 +343,12 @@ def _matrices(shape: TransformerShape, adapter: Adapter) -> list[tuple[Number, N
         "key": (shape.hidden, keys, attentions),
         "value": (shape.hidden, values, attentions),
         "output": (value, shape.hidden, attentions),
-        "up": (shape.hidden, shape.ffn, (1 + shape.gated) * blocks),
-        "down": (shape.ffn, shape.hidden, blocks),
     }
-    return [sizes[name] for name in sorted(TARGETS[adapter.targets])]
+    targets = TARGETS[adapter.targets]
+    attention = [Matrix(name, *sizes[name]) for name in sorted(targets & sizes.keys())]
+    names = tuple(f"{name} projection" for name in targets)
+    modules = (matrix for matrix in feed_forward_matrices(shape) if not (matrix.routed and shape.fused_experts))
+    return attention + [matrix for matrix in modules if matrix.name.endswith(names)]
 
 
 def adapter_inputs(

@@ -112,18 +112,20 @@ class TransformerRun:
     @property
     def trained_share(self) -> Number:
         """Parameters with gradients over all, in the layers."""
-        return where(self.adapter.frozen_bytes > 0, self.adapter.trainable / self.counts.inside_layers, 1.0)
+        trainable = self.adapter.trainable + self.adapter.trainable_experts
+        return where(self.adapter.frozen_bytes > 0, trainable / self.counts.inside_layers, 1.0)
 
     @property
     def trained_dense(self) -> Number:
-        """The same of what lies beside routed experts: adapters stand beside matrices of it alone."""
-        dense = self.counts.layers * self.counts.dense_per_layer
+        """The same of what lies beside routed experts."""
+        dense = self.counts.inside_layers - self.counts.routed
         return where(self.adapter.frozen_bytes > 0, self.adapter.trainable / dense, 1.0)
 
     @property
     def trained_experts(self) -> Number:
         """The same of routed experts."""
-        return where(self.adapter.frozen_bytes > 0, 0.0, 1.0)
+        routed = np.maximum(self.counts.routed, 1.0)
+        return where(self.adapter.frozen_bytes > 0, self.adapter.trainable_experts / routed, 1.0)
 
     @property
     def trained_ends(self) -> Number:
@@ -146,11 +148,6 @@ class TransformerRun:
         counts = self.counts
         inside, outside = counts.inside_layers, counts.total - counts.inside_layers
         return (self.trained_share * inside + self.trained_outer * outside) / counts.total
-
-    @property
-    def adapter_parameters(self) -> Number:
-        """Parameters beside the base model's."""
-        return where(self.adapter.frozen_bytes > 0, self.adapter.trainable, 0.0)
 
     @property
     def stored_bytes(self) -> Number:

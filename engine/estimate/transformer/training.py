@@ -13,6 +13,7 @@ from capacity_tui.engine.estimate.transformer.communication import message_secon
 from capacity_tui.engine.estimate.transformer.finetuning import (
     ELSEWHERE,
     EXPERTS_APART,
+    EXPERTS_TOO,
     objective_collectives,
     objective_operators,
 )
@@ -287,6 +288,6 @@ def _assumed(run: TransformerRun, chosen: TransformerRun) -> Iterator[str]:
     if any_true(run.objective.generates > 0):
         yield ELSEWHERE
     if any_true(run.shape.experts > 0) and any_true(run.adapter.inputs.up + run.adapter.inputs.down > 0):
-        yield EXPERTS_APART
+        yield EXPERTS_APART if run.shape.fused_experts else EXPERTS_TOO
     if run.data.supply is not None:
         yield from run.data.supply.assumed

@@ -13,6 +13,7 @@ from .counts import cross_key_value_weights as cross_key_value_weights
 from .counts import decode_flops_per_token as decode_flops_per_token
 from .counts import encoder_attention_flops as encoder_attention_flops
 from .counts import encoder_matmul_per_token as encoder_matmul_per_token
+from .counts import feed_forward_matrices as feed_forward_matrices
 from .counts import forward_attention_flops as forward_attention_flops
 from .counts import forward_flops_per_token as forward_flops_per_token
 from .counts import generates as generates

@@ -95,6 +95,11 @@ class ParameterCounts:
         return self.total - self.outside_layers + self.encoder
 
     @property
+    def routed(self) -> Number:
+        """Weights of all routed experts."""
+        return self.moe_layers * self.experts * self.expert
+
+    @property
     def inactive(self) -> Number:
         """Weights of routed experts that a token does not visit."""
         return self.moe_layers * (self.experts - self.experts_active) * self.expert
@@ -260,10 +265,11 @@ def layer_matrices(shape: TransformerShape) -> tuple[Matrix, ...]:
     if any_true(shape.encoder_layers > 0):
         attentions = 1.0 + shape.encoder_layers / shape.layers + present(shape.encoder_layers)
         attention = (replace(matrix, number=attentions) for matrix in attention)
-    return (*attention, *_feed_forward_matrices(shape))
+    return (*attention, *feed_forward_matrices(shape))
 
 
-def _feed_forward_matrices(shape: TransformerShape) -> Iterator[Matrix]:
+def feed_forward_matrices(shape: TransformerShape) -> Iterator[Matrix]:
+    """Yield the matrices of the feed-forward and the experts of the mean layer, with its share of an encoder."""
     hidden, ups = shape.hidden, 1.0 + shape.gated
     dense = (shape.dense_layers + shape.encoder_layers) / shape.layers
     yield Matrix("feed-forward up projection", hidden, shape.ffn, dense * ups)

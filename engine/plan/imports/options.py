@@ -13,7 +13,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.scripts import FurtherOptions, OfARun
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.options.tools import NOTHING, Option, Tool, tool, word_of
-from capacity_tui.engine.plan.options.values import ANY, OPEN, shown, values_of
+from capacity_tui.engine.plan.options.values import ANY, OPEN, OptionValues, shown, values_of
 
 _OFF = OPEN | {"false", "0"}
 _OF_THE_SHELL = re.compile(r"\$\{?[.#!]*\w|\$\(|`")  # A variable, or what a command prints
@@ -92,8 +92,8 @@ class _Options:
             value, path = value[0], (*path, 0)  # of several the first counts
         is_section = isinstance(value, dict) and has_sections
         if option is not None and not (is_section and not option.tool):
-            self._known(option, value, owner, path)
-            return set() if value is None else {name}
+            is_known = self._known(option, value, owner, path)
+            return {name} if is_known and value is not None else set()
         if isinstance(value, dict) and is_section:
             before = len(self._reading.settings)
             self.section(value, owner, path, f"{name}.")
@@ -109,16 +109,20 @@ class _Options:
             self._reading.unknown.append(Remark(place, close[0] if close else ""))
         return set()
 
-    def _known(self, option: Option, value: Plain, owner: Tool, path: KeyPath) -> None:
+    def _known(self, option: Option, value: Plain, owner: Tool, path: KeyPath) -> bool:
+        """Read an option that the tool has; return whether it has the value too."""
         place = self._document.place(*path)
         source = ImportedSetting("", None, place, shown(value), owner.id)
         if ANY in option.unmodelled:
             self._reading.unmodelled.append(Remark(place, option.unmodelled[ANY]))
         if option.tool:
             self._other_tool(option, value, path, source)
-        elif values := self._values(option, value, place):
-            self._add(values, source)
+            return True
+        read = self._values(option, value, place)
+        self._add(read.values, source)
+        if read.values:
             self._add(option.sets, replace(source, level="default"))
+        return read.is_known
 
     def _add(self, values: Mapping[str, object], source: ImportedSetting) -> None:
         self._reading.settings += settings_from(values, source)
@@ -133,16 +137,16 @@ class _Options:
         elif isinstance(value, str) and value:
             self._add(option.sets, source)
             if option.meaning:  # the name of a configuration tells what it is of
-                self._add(self._values(option, value, source.place), source)
+                self._add(self._values(option, value, source.place).values, source)
             self._reading.named.append((Path(value), source.place, option.tool))
         elif value is True:
             self._add(option.sets, source)
 
-    def _values(self, option: Option, value: Plain, place: Place) -> Mapping[str, object]:
-        """Return the values by field that an option sets, and remark on what plans have no word for."""
+    def _values(self, option: Option, value: Plain, place: Place) -> OptionValues:
+        """Return what an option sets, and remark on what plans have no word for."""
         read = values_of(option, value, place)
         self._reading.unmodelled += [Remark(place, why) for why in read.remarks]
-        return read.values
+        return read
 
     def _defaults(self, owner: Tool, seen: set[str], path: KeyPath) -> None:
         """Add the defaults of a tool for the options that are left out."""
@@ -151,8 +155,8 @@ class _Options:
             if option.default is NOTHING or name in seen:
                 continue
             place = Place(file, None, name)
-            values = self._values(option, option.default, place)  # type: ignore[arg-type]  # plain data
-            self._add(values, ImportedSetting("", None, place, shown(option.default), owner.id, "default"))
+            read = self._values(option, option.default, place)  # type: ignore[arg-type]  # plain data
+            self._add(read.values, ImportedSetting("", None, place, shown(option.default), owner.id, "default"))
         self._add(owner.defaults, ImportedSetting("", None, Place(file), "", owner.id, "default"))
         if not path:
             self._add(owner.sets, ImportedSetting("", None, Place(file), "", owner.id))

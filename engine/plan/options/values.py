@@ -30,6 +30,7 @@ class OptionValues:
 
     values: Mapping[str, object] = field(default_factory=dict)  # by field, or by quantity that fields follow from
     remarks: list[str] = field(default_factory=list)  # what of it plans have no word for
+    is_known: bool = True  # whether the option has the value
 
 
 def values_of(option: Option, value: Plain, place: Place) -> OptionValues:
@@ -42,7 +43,7 @@ def values_of(option: Option, value: Plain, place: Place) -> OptionValues:
         PlanError: not allowed for the option.
     """
     read = OptionValues()
-    meaning = _meaning(option, value, place, read.remarks)
+    meaning = _meaning(option, value, place, read)
     if isinstance(meaning, dict):
         read.values = meaning
     elif meaning is not None:
@@ -50,17 +51,17 @@ def values_of(option: Option, value: Plain, place: Place) -> OptionValues:
     return read
 
 
-def _meaning(option: Option, value: Plain, place: Place, remarks: list[str]) -> object:
+def _meaning(option: Option, value: Plain, place: Place, read: OptionValues) -> object:
     """Return what a value stands for: a value, values by field, or None for nothing."""
     if option.values or option.unmodelled.keys() - {ANY}:
         if option.meaning == "words":
             words = value if isinstance(value, list) else [value]
-            return tuple(_word(option, word, remarks) for word in words)
-        return _word(option, value, remarks)
+            return tuple(_word(option, word, read) for word in words)
+        return _word(option, value, read)
     try:
         return MEANINGS[option.meaning or "number"](value)
     except UnmodelledError as error:
-        remarks.append(str(error))
+        read.remarks.append(str(error))
         counted = str(error).rpartition(" ")[2]
         return int(counted) if counted.isdecimal() else counted
     except UnreadError as error:
@@ -69,18 +70,19 @@ def _meaning(option: Option, value: Plain, place: Place, remarks: list[str]) -> 
         raise PlanError("not allowed", repr(written)[:_LONGEST], f"allowed: {error}", place) from None
 
 
-def _word(option: Option, value: Plain, remarks: list[str]) -> object:
+def _word(option: Option, value: Plain, read: OptionValues) -> object:
     word = word_of(value)
     words = {word_of(written): written for written in option.values}
     reasons = {word_of(written): why for written, why in option.unmodelled.items()}
     if word not in words and word not in reasons:
         word = _SWITCHES.get(word, word)
     if word in reasons:
-        remarks.append(reasons[word])
+        read.remarks.append(reasons[word])
     if word in words:
         return option.values[words[word]]
     if word not in OPEN and word not in reasons:
         close = nearest(word, words, 1)
         meant = f", did you mean {words[close[0]]}?" if close else ""
-        remarks.append(f"{shown(value)} is not known{meant}")
+        read.remarks.append(f"{shown(value)} is not known{meant}: the tool's default counts")
+        read.is_known = False
     return None

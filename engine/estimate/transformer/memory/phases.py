@@ -96,7 +96,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     first, last = np.maximum(alone, float(stage == FIRST)), np.maximum(alone, float(stage == LAST))
     layers = {FIRST: run.stages.first, SECOND: run.stages.fullest, LAST: run.stages.last}[stage]
     parameters = stage_parameters(run, layers, first=first, last=last)
-    kept = _kept(run, parameters, layers)
+    kept = _kept(run, parameters)
 
     position = {FIRST: 0.0, SECOND: np.minimum(1.0, layout.pp - 1.0), LAST: layout.pp - 1.0}[stage]
     in_flight = micro_batches_in_flight(layout.pp, position, run.flushed_micro_batches, layout.interleave)
@@ -246,16 +246,15 @@ def _retained(run: TransformerRun, inputs: Number) -> Number:
     return where(frozen & holds, run.tokens * INPUT_AND_GRADIENT * inputs, 0.0)
 
 
-def _kept(run: TransformerRun, parameters: Parameters, layers: Number) -> dict[str, Number]:
+def _kept(run: TransformerRun, parameters: Parameters) -> dict[str, Number]:
     """Bytes of weights, gradients and optimizer states on the device, and what lies in host memory."""
     layout, numerics = run.layout, run.numerics
     shards = [where(layout.zero >= stage, layout.shard, 1.0) for stage in (1, 2, 3)]
     group = np.minimum(layout.shard, run.expert_ranks)
     expert_shards = [where(layout.zero >= stage, group, 1.0) for stage in (1, 2, 3)]
     base = sharded_bytes(run.stored_bytes, parameters.dense, parameters.experts, shards[2], expert_shards[2])
-    alongside = run.adapter_parameters * layers / run.shape.layers / layout.tp + run.copied_ends * (
-        parameters.ends - parameters.towers
-    )
+    inside, experts = _trained_inside(run, parameters)
+    alongside = inside + experts + run.copied_ends * (parameters.ends - parameters.towers)
     adapters = where(run.adapter.frozen_bytes > 0, numerics.weight_bytes, 0.0) * alongside
     whole = where((layout.zero >= SHARDED_PARAMETERS) & (layout.shard > 1), 0.0, parameters.dense + parameters.experts)
     copies = narrow_copies(run.software.narrow_weights, run.cast_bytes, whole)
@@ -267,7 +266,6 @@ def _kept(run: TransformerRun, parameters: Parameters, layers: Number) -> dict[s
     )
     weights = weight_bytes(base, run.embedding_and_head_bytes, parameters.ends, shards[2], adapters, copies, further)
     trained_ends = _trained_ends(run, parameters)
-    inside, experts = _trained_inside(run, parameters)
     dense = inside + trained_ends * parameters.ends
     copied = run.software.gradient_copies * where(
         numerics.gradient_bytes > numerics.element_bytes, numerics.element_bytes, 0.0
