@@ -79,6 +79,7 @@ from .sections import InferenceSection as InferenceSection
 from .sections import ParallelismSection as ParallelismSection
 from .sections import PricingSection as PricingSection
 from .sections import RecoverySection as RecoverySection
+from .sections import Targets as Targets
 from .sections import TrainingSection as TrainingSection
 from .sections import WatchSection as WatchSection
 from .validation import MOST_FAULTS as MOST_FAULTS

@@ -35,12 +35,15 @@ AdapterKind: TypeAlias = Literal[
 METHODS = (FULL, *get_args(AdapterKind))
 
 
+Targets: TypeAlias = Literal["all", "attention", "mlp", "query+value", "query+key+value", "query+value+output+mlp"]
+
+
 class Adapter(Section):
     """Adapters: only they are trained."""
 
     kind: AdapterKind = "lora"
     rank: Count = 16
-    targets: Literal["all", "attention", "mlp", "query+value"] = "all"
+    targets: Targets = "all"
     train_embeddings: bool = False
     fp32: bool | None = None
     fp32_base: Literal["none", "norms", "all"] | None = None

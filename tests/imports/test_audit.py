@@ -37,8 +37,20 @@ def test_an_audit_tells_where_every_setting_comes_from(
     assert "Unused memory" in told
 
 
+def test_an_audit_without_a_model_assumes_no_sequence_of_it(audited) -> None:
+    _, told = audited('{"zero_optimization": {"stage": 3}, "bf16": {"enabled": true}}', "--gpu", "8xh100-sxm")
+    assert (told["verdict"], told["guessed"]) == (None, [])
+
+
+def test_what_is_counted_as_something_else_is_no_assumption(audited) -> None:
+    options = "base_model: Qwen/Qwen2.5-7B\nadapter: lora\nlora_target_modules: [q_proj, o_proj]\n"
+    _, told = audited(options, "--gpu", "8xh100-sxm")
+    assert not [guess for guess in told["guessed"] if "counted as" in guess]
+    assert "counted as attention" in told["not_modelled"][0]["why"]
+
+
 def test_an_audit_tells_what_is_taken_for_granted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of adapters beside experts one feed-forward a layer is counted, which a verdict that stands alone would hide."""
+    """Adapters stand beside every expert where these are modules, which a verdict that stands alone would hide."""
     (tmp_path / "a.yaml").write_text(
         "model_name_or_path: Qwen/Qwen3-30B-A3B\nstage: sft\ndo_train: true\nfinetuning_type: lora\ncutoff_len: 512\n"
     )

@@ -37,7 +37,7 @@ def test_towers_are_trained_as_the_tool_does(alone, name: str, text: str, towers
 def test_adapters_of_towers_are_named_as_not_counted(alone) -> None:
     imported = alone("run.yaml", FACTORY.format(model=MODEL, method="lora") + "freeze_vision_tower: false\n")
     assert imported.plan.training.towers is None
-    assert any("adapters of the towers are not counted" in guess for guess in imported.guesses)
+    assert [one.why for one in imported.readings[0].unmodelled] == ["adapters of the towers are not counted"]
 
 
 def test_a_word_that_no_option_has_is_named_and_the_default_counts(alone) -> None:

@@ -163,7 +163,7 @@ def test_a_program_of_ones_own_with_sections_of_verl_is_read_as_verl(alone) -> N
     ("options", "targets"),
     [
         ("", "query+value"),
-        ("--lora_key true", "attention"),
+        ("--lora_key true", "query+key+value"),
         ("--lora_key true --lora_projection true --lora_mlp true", "all"),
         ("--lora_query false --lora_value false --lora_mlp true", "mlp"),
     ],

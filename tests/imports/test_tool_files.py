@@ -126,7 +126,7 @@ def test_devices_that_stay_idle_are_told(written) -> None:
 
 
 def test_adapters_on_some_matrices_are_counted_as_the_nearest(written) -> None:
-    found = written("a.yml", "base_model: gpt2\nadapter: lora\nlora_target_modules: [q_proj, k_proj, v_proj]\n")
+    found = written("a.yml", "base_model: gpt2\nadapter: lora\nlora_target_modules: [q_proj, k_proj, o_proj]\n")
     assert found.plan.training.adapter is not None
     assert found.plan.training.adapter.targets == "attention"
     assert "counted as attention" in found.readings[0].unmodelled[0].why

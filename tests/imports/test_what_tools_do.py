@@ -72,7 +72,9 @@ _TUNE = (
 @pytest.mark.parametrize(
     ("modules", "feed_forward", "targets", "remark"),
     [
-        ("[q_proj, v_proj, output_proj]", "true", "all", "q_proj, up_proj, v_proj: counted as all"),
+        ("[q_proj, v_proj, output_proj]", "true", "query+value+output+mlp", ""),
+        ("[q_proj, k_proj, v_proj]", "false", "query+key+value", ""),
+        ("[k_proj]", "true", "mlp", "k_proj, up_proj: counted as mlp"),
         ("[q_proj, k_proj, v_proj, output_proj]", "true", "all", ""),
         ("[q_proj, v_proj]", "false", "query+value", ""),
         ("[]", "true", "mlp", ""),
@@ -84,7 +86,8 @@ def test_adapters_of_torchtune_are_in_the_type_of_the_run_and_on_the_matrices_na
     imported = alone("tune.yaml", _TUNE.format(modules, feed_forward))
     values = imported.plan.value("training.adapter.targets"), imported.plan.value("training.master_weights")
     assert values == (targets, "none")
-    assert any("counted as" in guess and remark in guess for guess in imported.guesses) is bool(remark)
+    remarks = [one.why for one in imported.readings[0].unmodelled if "counted as" in one.why]
+    assert [remark in why for why in remarks] == [True] * bool(remark)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +95,8 @@ def test_adapters_of_torchtune_are_in_the_type_of_the_run_and_on_the_matrices_na
     [
         ('{"q_proj", "v_proj"}', "query+value", True),
         ('{"o_proj", "k_proj", "q_proj", "v_proj"}', "attention", True),
-        ('["query_key_value"]', "attention", False),
+        ('["query_key_value"]', "query+key+value", True),
+        ('["k_proj", "up_proj", "down_proj"]', "mlp", False),
         ('["query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"]', "all", True),
         ('["fc1", "fc2"]', "mlp", True),
     ],

@@ -25,6 +25,7 @@ from capacity_tui.engine.models.transformer import (
 )
 from capacity_tui.engine.numeric import Number, any_true, present, where
 from capacity_tui.engine.plan import FROZEN_TOWERS, TRAINED_TOWERS, Adapter, TrainingSection
+from capacity_tui.engine.plan.options import ADAPTED
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES
 
@@ -156,13 +157,6 @@ def _repeated(operator: Operator, times: Number) -> Operator:
 
 
 NOTHING, NORMS, ALL = "none", "norms", "all"  # What of a quantized base is cast to fp32, by the words plans use
-# What LoRA adapts, by the names plans use.
-TARGETS = {
-    "all": frozenset({"query", "key", "value", "output", "up", "down"}),
-    "attention": frozenset({"query", "key", "value", "output"}),
-    "mlp": frozenset({"up", "down"}),
-    "query+value": frozenset({"query", "value"}),
-}
 PROMPT = "prompt"
 # Kinds that put no narrow product beside a matrix: factors of outputs, rotations of inputs.
 WITHOUT_RANK = frozenset({"ia3", "oft", "boft"})
@@ -344,8 +338,8 @@ def _matrices(shape: TransformerShape, adapter: Adapter) -> list[Matrix]:
         "value": (shape.hidden, values, attentions),
         "output": (value, shape.hidden, attentions),
     }
-    targets = TARGETS[adapter.targets]
-    attention = [Matrix(name, *sizes[name]) for name in sorted(targets & sizes.keys())]
+    targets = ADAPTED[adapter.targets]
+    attention = [Matrix(name, *sizes[name]) for name in targets if name in sizes]
     names = tuple(f"{name} projection" for name in targets)
     modules = (matrix for matrix in feed_forward_matrices(shape) if not (matrix.routed and shape.fused_experts))
     return attention + [matrix for matrix in modules if matrix.name.endswith(names)]
@@ -362,8 +356,8 @@ def adapter_inputs(
     """
     if adapter is None or adapter.kind == PROMPT:
         return AdapterInputs()
-    targets = TARGETS[adapter.targets]
-    projections = len(targets & {"query", "key", "value"})
+    targets = ADAPTED[adapter.targets]
+    projections = len({"query", "key", "value"}.intersection(targets))
     attention = float(projections > 0)
     output, up, down = (float(name in targets) for name in ("output", "up", "down"))
     if any_true(copies > 0):

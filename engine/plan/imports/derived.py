@@ -13,6 +13,7 @@ from capacity_tui.engine.plan.imports.setting import (
     FRAMEWORK,
     Clash,
     ImportedSetting,
+    Remark,
     Settings,
     find_contradictions,
     is_kept,
@@ -106,9 +107,10 @@ def _targets(settings: Settings) -> None:
         return
     given = {*modules, *(_FEED_FORWARD if settings.value("feed_forward_modules") else ())}
     word, is_exact = adapted_matrices(given) if given else ("mlp", True)
-    settings.set(_TARGETS, word, settings.chosen[one_by_one[0] if one_by_one else "attention_modules"])
+    option = settings.chosen[one_by_one[0] if one_by_one else "attention_modules"]
+    settings.set(_TARGETS, word, option)
     if not is_exact:
-        settings.notes.append(f"adapters on {', '.join(sorted(given))}: counted as {word}")
+        settings.remarks.append(Remark(option.place, f"adapters on {', '.join(sorted(given))}: counted as {word}"))
 
 
 PRECISION, ZERO, SHARD = Key.TRAINING_PRECISION, Key.PARALLELISM_ZERO, Key.PARALLELISM_SHARD

@@ -74,8 +74,7 @@ class Imported:
     @property
     def is_fragment(self) -> bool:
         """Whether no file names a model, so that nothing can be estimated."""
-        model = self.settings.get(MODEL)
-        return model is not None and (model.value, model.level) == (AUTO, "derived")
+        return _names_no_model(self.settings)
 
     @property
     def not_understood(self) -> Iterator[str]:
@@ -135,16 +134,17 @@ def import_plan(
     guesses = [
         *_model(settings, readings, facts, may_be_open=stands_open, allow_stand_in=allow_stand_in),
         *_task(settings),
-        *settings.notes,
     ]
     layers = known_layers(settings, facts)
     stages(settings, layers)
     recomputation(settings, layers)
     requests(settings, facts)
-    guesses += towers(settings, facts)
+    towers(settings, facts)
     target(settings, known_row(settings, facts))
     guesses += loaded_by_release(settings)
     _hardware(settings, readings, facts)
+    for remark in settings.remarks:
+        next((one for one in readings if one.file == remark.place.file), readings[0]).unmodelled.append(remark)
     origins = {path: setting for path, setting in plan_values(settings) if setting.level != "base"}
     values = {path: setting.value for path, setting in origins.items()}
     try:
@@ -155,15 +155,28 @@ def import_plan(
             raise
         raise PlanError(error.title, error.detail, error.hint, setting.place) from None
     if plan.is_inference:
-        guesses += assumed_load(settings, plan)
         # What a tool does by itself where it trains says nothing of what it serves.
         origins = {path: one for path, one in origins.items() if not path.startswith(_TRAINING) or one.level == "typed"}
-    else:
-        is_network = facts.networks.find_id(str(plan.model.name)) is not None
-        assumed = (*_ASSUMED[is_network:], *((_RANK,) if plan.training.adapter is not None else ()))
-        guesses += [f"{path} {plan.value(path)}: given by no file" for path in assumed if path not in settings.chosen]
-        guesses += (*assumed_sizes(settings), *assumed_samples(settings))
+    guesses += _assumed(settings, plan, facts)
     return Imported(plan, tuple(readings), origins, tuple(settings.clashes), tuple(guesses))
+
+
+def _names_no_model(settings: Mapping[str, ImportedSetting]) -> bool:
+    model = settings.get(MODEL)
+    return model is not None and (model.value, model.level) == (AUTO, "derived")
+
+
+def _assumed(settings: Settings, plan: Plan, catalog: Catalog) -> Iterator[str]:
+    """Yield what is assumed of the load, or of the training of a model, that no file gives."""
+    if plan.is_inference:
+        yield from assumed_load(settings, plan)
+    if plan.is_inference or _names_no_model(settings.chosen):
+        return
+    is_network = catalog.networks.find_id(str(plan.model.name)) is not None
+    assumed = (*_ASSUMED[is_network:], *((_RANK,) if plan.training.adapter is not None else ()))
+    yield from (f"{path} {plan.value(path)}: given by no file" for path in assumed if path not in settings.chosen)
+    yield from assumed_sizes(settings)
+    yield from assumed_samples(settings)
 
 
 def _typed_settings(typed: Mapping[str, object]) -> Iterator[ImportedSetting]:

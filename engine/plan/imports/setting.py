@@ -109,7 +109,7 @@ class Settings:
     keeps: bool = False  # whether a comment keeps the plan that the files were written for
     chosen: dict[str, ImportedSetting] = field(default_factory=dict)  # the setting that counts
     clashes: list[Clash] = field(default_factory=list)  # settings that contradict each other
-    notes: list[str] = field(default_factory=list)  # what is counted in place of what they say
+    remarks: list[Remark] = field(default_factory=list)  # what is counted in place of what several of them say
 
     def value(self, name: str, otherwise: object = None) -> object:
         """Return the value of a field or quantity."""

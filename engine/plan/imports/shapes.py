@@ -8,7 +8,7 @@ from dataclasses import replace
 from capacity_tui.engine.catalog import Architecture, Catalog, gguf_type
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import load_traits, shape_of
-from capacity_tui.engine.plan.imports.setting import ImportedSetting, Settings, is_kept
+from capacity_tui.engine.plan.imports.setting import ImportedSetting, Remark, Settings, is_kept
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, named_model
 from capacity_tui.engine.plan.options.tools import tools
 from capacity_tui.engine.plan.plan import Plan
@@ -154,8 +154,8 @@ def loaded_by_release(settings: Settings) -> Iterator[str]:
         yield f"weights in {loaded.value}, as they are published: Transformers 4 loads them in 32 bits by default"
 
 
-def towers(settings: Settings, catalog: Catalog) -> Iterator[str]:
-    """Settle whether the model's towers are trained; yield what is not counted of them.
+def towers(settings: Settings, catalog: Catalog) -> None:
+    """Settle whether the model's towers are trained.
 
     Some software gives towers that are not frozen adapters beside those of the text, other trains them whole.
     """
@@ -167,7 +167,7 @@ def towers(settings: Settings, catalog: Catalog) -> Iterator[str]:
     if method == "full" or whole is not None:
         settings.set(Key.TRAINING_TOWERS, option.value, option, option.level)
     elif option.value == TRAINED_TOWERS:
-        yield f"{option.words}: adapters of the towers are not counted"
+        settings.remarks.append(Remark(option.place, "adapters of the towers are not counted"))
 
 
 def stages(settings: Settings, layers: int | None) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from capacity_tui.engine.catalog import KeyPath, Plain, parse_shipped
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.sections import Targets
 from capacity_tui.engine.record import dataclass
 
 RECIPE = "recipe"  # The option of tools whose configurations functions make, that is named as these are
@@ -291,14 +292,17 @@ def recipe(value: Plain) -> object:
     return read
 
 
-_ATTENTION, _FEED_FORWARD = frozenset({"query", "key", "value", "output"}), frozenset({"gate", "up", "down"})
-_TARGETS: Mapping[frozenset[str], str] = {
-    frozenset({"query", "value"}): "query+value",
-    _ATTENTION: "attention",
-    _FEED_FORWARD: "mlp",
-    _ATTENTION | _FEED_FORWARD: "all",
+_ATTENTION, _FEED_FORWARD = ("query", "key", "value", "output"), ("gate", "up", "down")
+ADAPTED: Mapping[Targets, tuple[str, ...]] = {
+    "all": _ATTENTION + _FEED_FORWARD,
+    "attention": _ATTENTION,
+    "mlp": _FEED_FORWARD,
+    "query+value": ("query", "value"),
+    "query+key+value": ("query", "key", "value"),
+    "query+value+output+mlp": ("query", "value", "output", *_FEED_FORWARD),
 }
-"""Words of plans for matrices that have an adapter."""
+"""The matrices of a layer that have an adapter."""
+_TARGETS = {frozenset(matrices): word for word, matrices in ADAPTED.items()}
 
 
 @cache
@@ -316,7 +320,7 @@ def adapted_matrices(names: Collection[str]) -> tuple[str, bool]:
     matrices = {matrix for name in known for matrix in modules[name]}
     nearest = max(_TARGETS, key=lambda word: (len(word & matrices) - len(word ^ matrices), len(word)))
     is_exact = len(known) == len(names) and nearest == matrices
-    return _TARGETS[nearest if matrices else _ATTENTION | _FEED_FORWARD], is_exact
+    return _TARGETS[nearest] if matrices else "all", is_exact
 
 
 def accelerators(value: Plain) -> dict[str, object]:

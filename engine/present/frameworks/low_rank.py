@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from capacity_tui.engine.plan.options import tool
+from capacity_tui.engine.plan import Targets
+from capacity_tui.engine.plan.options import ADAPTED, tool
 from capacity_tui.engine.present.frameworks import trainer
 from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, exported_remarks, known_values, limits
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
@@ -17,16 +18,9 @@ from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
 
 LEARNING_RATE = 2e-4  # Written where a plan gives none: usual for adapters (Hu et al. 2021, Dettmers et al. 2023).
-ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
-FEED_FORWARD = ("gate_proj", "up_proj", "down_proj")
 EMBEDDING_AND_HEAD = ("embed_tokens", "lm_head")
 
-_NAMED: Mapping[str, tuple[str, ...]] = {
-    "all": (),
-    "attention": ATTENTION,
-    "mlp": FEED_FORWARD,
-    "query+value": ("q_proj", "v_proj"),
-}
+_NAMED: Mapping[str, str] = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "o_proj"}
 
 _FOUR_BITS = ("nf4", "fp4")
 _EIGHT_BITS = ("int8",)
@@ -38,7 +32,7 @@ class LowRank:
     """The adapters of a job."""
 
     rank: int  # their rank
-    targets: str  # the plan's word for the matrices that have one
+    targets: Targets  # the plan's word for the matrices that have one
     names: tuple[str, ...]  # the names of these matrices; none for all linear layers
     is_weighted: bool  # whether directions and lengths are trained apart (DoRA)
     whole: tuple[str, ...]  # what is trained as a whole beside them
@@ -55,6 +49,11 @@ class LowRank:
         return 4 if self.base in _FOUR_BITS else 8 if self.base in _EIGHT_BITS else None
 
 
+def module_names(targets: Targets) -> tuple[str, ...]:
+    """Return what most models call the matrices that have an adapter."""
+    return tuple(_NAMED.get(matrix, f"{matrix}_proj") for matrix in ADAPTED[targets])
+
+
 _LOW_RANK = frozenset({"lora", "qlora", "dora"})
 
 
@@ -67,7 +66,7 @@ def low_rank(job: Job) -> LowRank | None:
     return LowRank(
         rank=int(adapter.rank),
         targets=adapter.targets,
-        names=_NAMED[adapter.targets],
+        names=() if adapter.targets == "all" else module_names(adapter.targets),
         is_weighted=adapter.kind == "dora",
         whole=EMBEDDING_AND_HEAD if adapter.train_embeddings else (),
         base=base,

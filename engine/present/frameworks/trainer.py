@@ -26,6 +26,8 @@ _TARGETS = {
     "attention": "the matrices of attention",
     "mlp": "the matrices of the feed-forward",
     "query+value": "queries and values",
+    "query+key+value": "queries, keys and values",
+    "query+value+output+mlp": "queries, values, the output and the feed-forward",
 }
 
 
