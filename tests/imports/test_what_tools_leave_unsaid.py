@@ -60,10 +60,24 @@ def test_fused_kernels_of_verl_hold_no_logits(alone) -> None:
     assert alone("run.sh", f"python3 -m verl.trainer.main_ppo {options}\n").plan.training.loss == "fused"
 
 
-def test_groups_of_devices_for_other_models_are_named(alone) -> None:
-    options = f"--pretrain {MODEL} --actor_num_nodes 1 --actor_num_gpus_per_node 8 --critic_num_gpus_per_node 8"
+@pytest.mark.parametrize(
+    ("colocated", "preference", "reference", "others"),
+    [
+        ("", "grpo", "precomputed", "values and the reference"),
+        ("--colocate_actor_ref", "grpo", "kept", "values stand"),
+        ("--colocate_all_models", "ppo", "kept", ""),
+        ("--advantage_estimator group_norm --init_kl_coef 0", "grpo", "precomputed", ""),
+    ],
+)
+def test_models_on_devices_of_their_own_are_not_counted_on_those_of_the_actor(
+    alone, colocated: str, preference: str, reference: str, others: str
+) -> None:
+    options = f"--pretrain {MODEL} --actor_num_gpus_per_node 8 --critic_num_gpus_per_node 8 {colocated}"
     imported = alone("run.sh", f"python3 -m openrlhf.cli.train_ppo_ray {options} --zero_stage 3\n")
-    assert any("devices of their own" in remark.why for part in imported.readings for remark in part.unmodelled)
+    training = imported.plan.training
+    assert (training.preference, training.reference) == (preference, reference)
+    remarks = [one.why for one in imported.readings[0].unmodelled if "devices of their own" in one.why]
+    assert [others in why for why in remarks] == [True] * bool(others)
 
 
 def test_a_recipe_of_nemo_is_none_of_torchtitan(alone) -> None:

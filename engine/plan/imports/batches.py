@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import Architecture
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import shape_of
 from capacity_tui.engine.numeric import any_true
-from capacity_tui.engine.plan.imports.setting import LEVELS, Settings, is_kept
+from capacity_tui.engine.plan.imports.setting import LEVELS, Remark, Settings, is_kept
 
 MICRO, GLOBAL, STEPS = Key.TRAINING_MICRO_BATCH, Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_STEPS
 
 LENGTH = Key.TRAINING_SEQ_LEN
+
+PREFERENCE, GROUPED = Key.TRAINING_PREFERENCE, "grpo"
 
 SPLITS = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 
@@ -34,10 +37,11 @@ def answers(settings: Settings) -> None:
         settings.derive(Key.TRAINING_SEQ_LEN, answer, f"answers of {answer} tokens: no file gives how long prompts are")
     rewarded = settings.chosen.get("rewarded_how") or settings.chosen.get("rewarded")
     if rewarded is not None and "rewarded" in settings.chosen:
-        settings.set(Key.TRAINING_PREFERENCE, rewarded.value, rewarded)
+        settings.set(PREFERENCE, rewarded.value, rewarded)
+        _apart(settings)
     pairs = settings.chosen.get("learned_from_pairs")
-    if pairs is not None and Key.TRAINING_PREFERENCE not in settings.chosen:
-        settings.set(Key.TRAINING_PREFERENCE, pairs.value, pairs)
+    if pairs is not None and PREFERENCE not in settings.chosen:
+        settings.set(PREFERENCE, pairs.value, pairs)
     prompts, answers = settings.count("prompts"), settings.count("answers", 1) or 1
     if prompts and GLOBAL not in settings.chosen:
         settings.derive(GLOBAL, prompts * answers, f"{prompts} prompts with {answers} answers")
@@ -47,6 +51,25 @@ def answers(settings: Settings) -> None:
     of_step = settings.count("tokens_of_step")
     if of_step and length:
         settings.derive(GLOBAL, max(1, of_step // length), f"{of_step} tokens in sequences of {length}")
+
+
+def _apart(settings: Settings) -> None:
+    """Leave out what stands on devices of its own beside those of the model that answers.
+
+    Without values, rewards and a reference its training is what GRPO does without a reference.
+    """
+    apart = settings.chosen.get("models_apart")
+    if apart is None or not apart.value:
+        return
+    others = [] if settings.value(PREFERENCE) == GROUPED else ["values"]
+    if settings.value("reference_apart", True) and settings.value("reference_weight", 1):
+        settings.derive(Key.TRAINING_REFERENCE, "precomputed", "a reference on devices of its own")
+        others.append("the reference")
+    if others:
+        settings.derive(PREFERENCE, GROUPED, f"{' and '.join(others)} on devices of their own")
+        place = replace(settings.chosen["rewarded"].place, field="groups of devices")
+        why = f"rewards, {' and '.join(others)} stand on devices of their own: those of the actor alone are counted"
+        settings.remarks.append(Remark(place, why))
 
 
 def _filled(settings: Settings, held: int) -> int:
