@@ -94,7 +94,10 @@ def test_torchtune_and_full_training_of_unsloth_keep_no_copy_in_32_bits(alone) -
             "kept",
         ),
         ("python -m openrlhf.cli.train_ppo_ray --pretrain {model} --init_kl_coef 0", "precomputed"),
-        ("python -m openrlhf.cli.train_ppo_ray --pretrain {model} --colocate_all_models --init_kl_coef 0", "precomputed"),
+        (
+            "python -m openrlhf.cli.train_ppo_ray --pretrain {model} --colocate_all_models --init_kl_coef 0",
+            "precomputed",
+        ),
         ("python -m openrlhf.cli.train_ppo_ray --pretrain {model} --colocate_actor_ref", "kept"),
         ("python -m openrlhf.cli.train_ppo_ray --actor.model_name_or_path {model} --train.colocate_all", "kept"),
         ("python -m openrlhf.cli.train_ppo_ray --pretrain {model}", "precomputed"),

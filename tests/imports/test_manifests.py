@@ -298,3 +298,37 @@ def test_a_run_of_mosaicml_holds_the_parameters_of_its_command(plan_of) -> None:
     )
     paths = ("model.name", "hardware.devices", "parallelism.zero", "training.seq_len", "training.global_batch")
     assert plan_of("run.yaml", run, *paths) == ["qwen3-8b", 16, 3, 4096, 512]
+
+
+_SERVER = """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: server}
+spec:
+  template:
+    spec:
+      containers:
+      - name: server
+        image: vllm/vllm-openai:v0.8.5
+        command: ["/bin/sh", "-c"]
+        args: ["vllm serve $(MODEL_ID) --tensor-parallel-size 2 --max-model-len ${LONGEST}"]
+        %s
+        resources: {limits: {nvidia.com/gpu: 2}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {MODEL_ID: Qwen/Qwen3-8B, LONGEST: "4096"}
+"""
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        "envFrom: [{configMapRef: {name: settings}}]",
+        "env: [{name: MODEL_ID, valueFrom: {configMapKeyRef: {name: settings, key: MODEL_ID}}}, "
+        "{name: LONGEST, value: 4096}]",
+    ],
+)
+def test_variables_are_those_of_a_config_map_in_the_same_file(alone, variables: str) -> None:
+    plan = alone("server.yaml", _SERVER % variables).plan
+    assert (plan.model.name, plan.inference.prompt_tokens + plan.inference.output_tokens) == ("qwen3-8b", 4096)

@@ -28,7 +28,7 @@ from capacity_tui.engine.plan.imports.own_scripts import (
     trains_by_name,
 )
 from capacity_tui.engine.plan.imports.owners import LEAST_KNOWN, nearest_tools, options_of, owner_of, tool_of
-from capacity_tui.engine.plan.imports.places import located, other_script
+from capacity_tui.engine.plan.imports.places import located, module_text, options_alongside, other_script
 from capacity_tui.engine.plan.imports.runs import Run, from_shell, join, note_choices, of_training
 from capacity_tui.engine.plan.imports.scripts import (
     LAUNCHER,
@@ -38,12 +38,14 @@ from capacity_tui.engine.plan.imports.scripts import (
     Script,
     is_command,
     is_python,
+    machines_asked_for,
     manifest_of,
     names_read,
     options_kept,
     read_script,
     settings_alone,
     slurm_device,
+    started_commands,
     tool_commands,
     variables_of,
     variables_set,
@@ -156,9 +158,26 @@ def _read_text(text: str, name: str) -> list[Reading]:
     elif not is_python(text) and (manifest := manifest_of(text, name)) is not None:
         readings = _read_manifest(manifest, name)
     else:
-        readings = read_calls(text, name) if is_python(text) else _readings(read_text_of_tool(text, name))
+        readings = _read_python(text, name) if is_python(text) else _readings(read_text_of_tool(text, name))
     readings[0].settings += read_kept(text, name)
     return readings
+
+
+def _read_python(text: str, name: str) -> list[Reading]:
+    """Return what the calls of a Python script say, else the commands that it starts, and the machines it asks for.
+
+    Raises:
+        CapacityError: it calls and starts nothing of a known tool.
+    """
+    module, options = partial(module_text, Path(name)), partial(options_alongside, Path(name))
+    machines = [read_document(*asked) for asked in machines_asked_for(text, name, module, options)]
+    try:
+        readings = read_calls(text, name)
+    except PlanError:
+        if not (commands := started_commands(text, module, options)):
+            raise
+        readings = _read_commands(commands, name)
+    return [*readings, *machines]
 
 
 def _read_commands(text: str, name: str, texts: Mapping[str, str] = MappingProxyType({})) -> list[Reading]:

@@ -10,7 +10,6 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, format_in_name
 from capacity_tui.engine.errors import DocumentError, Place
-from capacity_tui.engine.plan.imports.scripts.expressions import FurtherOptions
 from capacity_tui.engine.plan.imports.scripts.shell import Script
 from capacity_tui.engine.plan.imports.scripts.shell_words import Word, split_words
 from capacity_tui.engine.plan.imports.scripts.starting import (
@@ -22,6 +21,7 @@ from capacity_tui.engine.plan.imports.scripts.starting import (
     started_programs,
     tool_called,
 )
+from capacity_tui.engine.plan.imports.scripts.values import FurtherOptions
 from capacity_tui.engine.plan.options.tools import Tool, tools
 from capacity_tui.engine.record import dataclass
 
@@ -223,9 +223,16 @@ def _options(words: Sequence[Word], name: str) -> Document:
 
 
 def _model_at_the_end(rest: list[Word], owner: Tool | None) -> Word | None:
-    """Take the model that stands alone behind all options: ``trtllm-serve --tp_size 8 --config a.yaml models/r1``."""
+    """Take the model that stands alone behind all options: ``trtllm-serve --tp_size 8 --config a.yaml models/r1``.
+
+    Or behind one that has its value: ``vllm serve --uvicorn-log-level=info Qwen/Qwen3-8B --port 8000``.
+    """
     if owner is None or any(owner.names_model(word.text.partition("=")[0]) for word in rest):
         return None
+    whole = {at for at, word in enumerate(rest) if OPTION.match(word.text) and "=" in word.text}
+    alone = (at + 1 for at in whole if rest[at + 1 :] and not OPTION.match(rest[at + 1].text))
+    if (first := min(alone, default=None)) is not None:
+        return rest.pop(first)
     last = [word.text for word in rest[-3:]]
     is_alone = len(last) > 2 and OPTION.match(last[0]) is not None and "=" not in last[0]
     return (

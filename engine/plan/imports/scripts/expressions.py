@@ -13,6 +13,7 @@ from typing import Any
 
 from capacity_tui.engine.catalog import Plain, parse_shipped
 from capacity_tui.engine.plan.imports.scripts.shell_words import calculated
+from capacity_tui.engine.plan.imports.scripts.values import Changed, FurtherOptions, OfARun
 
 OPTION = "--"  # Before names that only stand behind a dot, options and fields: a variable may be called the same
 SHELL = "$"  # Before the name of a variable of the shell
@@ -21,35 +22,6 @@ STARTED = "="  # Before the name of an option that the script is started with
 _READS_OPTIONS = re.compile(r"load|read|parse", re.IGNORECASE)  # In the name of what reads such a file
 _OPENS = frozenset({"open", "read", "read_text", "expanduser", "resolve"})  # What stands around its path
 _LIBRARIES = frozenset({"torch", "jnp", "jax", "np", "transformers"})  # What number types and the like are named of
-
-
-class OfARun(str):
-    """A value as it is written that only running the script tells."""
-
-    __slots__ = ()
-
-
-class FurtherOptions(OfARun):
-    """What is written in place of options of which only a run tells any: ``"$@"``, ``**kwargs``."""
-
-    __slots__ = ()
-    why = "only running the script tells {}: what it gives is not read"
-
-
-class Changed(dict[str, Plain]):
-    """A mapping of a script that is changed on a line of it, with what it is up to there."""
-
-    __slots__ = ("before", "line")
-
-    def __init__(self, now: Mapping[str, Plain], before: dict[str, Plain], line: int) -> None:
-        super().__init__(now)
-        self.before, self.line = before, line
-
-    def at(self, line: float) -> dict[str, Plain]:
-        """Return what it is on a line of the script."""
-        if line > self.line:
-            return dict(self)
-        return self.before.at(line) if isinstance(self.before, Changed) else self.before
 
 
 _TYPES: Mapping[str, Callable[[str | int | float], str | int | float]] = {
@@ -111,6 +83,18 @@ def literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
     if not isinstance(value, str | int | float | bool | list | dict | None):
         raise ValueError(type(value).__name__)
     return value
+
+
+def _formatted(node: ast.JoinedStr, constants: Mapping[str, Plain]) -> str:
+    """Return a text with the values that are written into it: ``f"{DEVICE}:{COUNT}"``.
+
+    Raises:
+        ValueError: only running the script tells one of them.
+    """
+    parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
+    if any(isinstance(part, ast.FormattedValue) and part.format_spec for part in node.values):
+        raise ValueError(ast.unparse(node))
+    return "".join(str(literal(part, constants)) for part in parts)
 
 
 def _number(node: ast.BinOp, constants: Mapping[str, Plain]) -> int:
@@ -391,6 +375,7 @@ _READERS: Mapping[type[ast.expr], Callable[[Any, Mapping[str, Plain]], Plain]] =
     ast.Call: _made,
     ast.Compare: _compared,
     ast.Dict: mapping,
+    ast.JoinedStr: _formatted,
     ast.ListComp: _stripped,
     ast.Subscript: _part,
 }

@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import cast
 
 from capacity_tui.engine.catalog import Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import STARTED, Changed, literal
+from capacity_tui.engine.plan.imports.scripts.expressions import STARTED, literal
 from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, assigned, holds, within
+from capacity_tui.engine.plan.imports.scripts.values import Changed
 
 _COMPILES = "torch.compile"
 
@@ -54,7 +55,7 @@ def reached(node: ast.AST, constants: Mapping[str, Plain], outer: Mapping[str, P
         unless: ast.expr | None = None  # a condition with which the part is left before its end
         for child in children if isinstance(children, list) else [children]:
             if isinstance(child, FUNCTIONS):
-                inner = _inside(child, outer, tree)
+                inner = inside(child, outer, tree)
                 yield from reached(child, inner, inner, tree)
             elif isinstance(child, ast.ClassDef):
                 yield from reached(child, local(child, constants), outer, tree)
@@ -163,7 +164,7 @@ def names_behind(calls: Set[ast.AST], tree: ast.AST) -> Set[str]:
     return behind
 
 
-def _inside(
+def inside(
     function: ast.FunctionDef | ast.AsyncFunctionDef, outer: Mapping[str, Plain], tree: ast.AST, depth: int = 0
 ) -> Mapping[str, Plain]:
     """Return the names that have a plain value in a function, its arguments among them.
@@ -175,7 +176,7 @@ def _inside(
     around = {name: value.at(line) if isinstance(value, Changed) else value for name, value in outer.items()}
     there: Mapping[str, Plain] = around
     if first is not None and isinstance(first[1], FUNCTIONS) and depth < _DEEPEST:
-        there = _inside(first[1], outer, tree, depth + 1)
+        there = inside(first[1], outer, tree, depth + 1)
     elif first is not None and not isinstance(first[1], ast.Module):
         there = local(first[1], around)
     return local(function, around, dict(_own_arguments(function, first, around, there)))

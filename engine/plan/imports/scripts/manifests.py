@@ -16,7 +16,13 @@ from pathlib import Path
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_text, read_yaml
 from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.plan.imports.scripts.shell import filled_text
-from capacity_tui.engine.plan.imports.scripts.starting import program_of_image, words_of_manifests
+from capacity_tui.engine.plan.imports.scripts.starting import (
+    configurations_of,
+    configured,
+    program_of_image,
+    variables_of,
+    words_of_manifests,
+)
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Remark
 from capacity_tui.engine.plan.options.tools import option_name
 from capacity_tui.engine.record import dataclass
@@ -83,6 +89,8 @@ def manifest_of(text: str, name: str) -> Manifest | None:
     if (model := _model_file(text)) is not None:
         return Manifest(model, name=name)
     documents = [*_documents(text, name)]
+    held = configurations_of(document.data for document in documents)
+    documents = [replace(document, data=configured(document.data, held)) for document in documents]
     containers = [container for document in documents for container in _containers(document, document.data)]
     running = [container for container in containers if container.script]
     if not running:
@@ -348,18 +356,6 @@ def _image(data: Mapping[str, Plain]) -> str:
 
 def _variables(data: Mapping[str, Plain]) -> list[tuple[str, str]]:
     return [pair for name in ("env", "environment") for pair in variables_of(data.get(name))]
-
-
-def variables_of(value: Plain) -> Iterator[tuple[str, str]]:
-    """Yield the variables that a section sets: by name, as a list of names and values, or of ``NAME=value``."""
-    if isinstance(value, dict):
-        yield from ((str(name), str(text)) for name, text in value.items() if text is not None)
-    for entry in value if isinstance(value, list) else ():
-        if isinstance(entry, dict) and "value" in entry:
-            yield str(entry.get("name")), str(entry["value"])
-        elif isinstance(entry, str) and "=" in entry:
-            name, _, text = entry.partition("=")
-            yield name, text
 
 
 def _served(model: Plain, options: Plain) -> str:

@@ -11,15 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import (
-    FILE,
-    OPTION,
-    SHELL,
-    STARTED,
-    FurtherOptions,
-    OfARun,
-    literal,
-)
+from capacity_tui.engine.plan.imports.scripts.expressions import FILE, OPTION, SHELL, STARTED, literal
 from capacity_tui.engine.plan.imports.scripts.fields import behind_dots, constant_of, own_settings, parsed_into
 from capacity_tui.engine.plan.imports.scripts.flow import (
     SETTINGS,
@@ -33,6 +25,7 @@ from capacity_tui.engine.plan.imports.scripts.flow import (
     unused,
 )
 from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, assigned, imported, parsed, within
+from capacity_tui.engine.plan.imports.scripts.values import FurtherOptions, OfARun
 from capacity_tui.engine.plan.options.tools import Tool, tools
 
 _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
@@ -125,6 +118,44 @@ def calls(
         options: returns what stands in a file of options, by the path that the script has for it; None for others.
     """
     tree = ast.parse(text)
+    constants = constants_of(tree, given, environment, module, options)
+    with suppress(RecursionError):
+        steps = sorted(reached(tree, constants, constants, tree), key=lambda pair: pair[0].lineno)
+        made_for_nothing = set(unused(tree, steps))
+        sources = dict(_sources(tree))
+        objects = makers(tree)
+        own = dict(own_settings(tree, constants, caller_of))
+        for step, known, condition in steps:
+            if not isinstance(step, ast.Call) or step in made_for_nothing:
+                continue
+            call = step
+            for settings in (own[one] for one in parsed_into(call) if one in own):
+                yield settings.document(name), settings.owner, settings.base
+            made = own.get(_called(call))
+            name_called, source = _called(call) if made is None else made.base, _source_of(call, sources)
+            maker = maker_of(step, objects)
+            if maker is not None and caller_of(method := f"{called(maker)}.{called(call)}") is not None:
+                # model = YOLO("yolo11m.pt"); model.train(epochs=100)
+                call = ast.copy_location(ast.Call(call.func, [*maker.args[:1], *call.args], call.keywords), call)
+                name_called, source = method, _source_of(maker, sources)
+            if (owner := caller_of(name_called) or caller_of(source)) is not None:
+                is_open = any(word.arg == name_called for word in call.keywords)
+                where = "" if condition is None else ast.unparse(condition)
+                remarks: dict[str, FurtherOptions] = {f"if {where}": _Condition(where)} if where else {}
+                remarks |= {source: _Foreign(source.lstrip("."))} if _is_foreign(source, owner, module) else {}
+                document = arguments_given(call, known, name, changed_later(call, steps, known), remarks)
+                whole = document if made is None else made.document(name, document)
+                yield whole, owner, "" if is_open else name_called
+
+
+def constants_of(
+    tree: ast.Module,
+    given: Mapping[str, Plain],
+    environment: Mapping[str, str],
+    module: Callable[[str], str | None] | None,
+    options: Callable[[str], Plain] | None,
+) -> dict[str, Plain]:
+    """Return the names that have a plain value in a script, for the same arguments as ``calls``."""
     shell: dict[str, Plain] = {f"{SHELL}{variable}": value for variable, value in environment.items()}
     constants = {**dict(imported(tree, module, shell) if module is not None else ()), **shell}
     constants |= {f"{before}{option}": value for option, value in given.items() for before in (OPTION, STARTED)}
@@ -135,34 +166,7 @@ def calls(
         constants |= {f"{FILE}{path}": read for path, read in named if isinstance(read, dict)}
     constants |= dict(behind_dots(tree, constants))
     constants |= dict(assigned(within(tree), constants))
-    constants |= dict(_made_global(tree, constants))
-    with suppress(RecursionError):
-        steps = sorted(reached(tree, constants, constants, tree), key=lambda pair: pair[0].lineno)
-        made_for_nothing = set(unused(tree, steps))
-        sources = dict(_sources(tree))
-        objects = makers(tree)
-        own = dict(own_settings(tree, constants, _caller))
-        for step, known, condition in steps:
-            if not isinstance(step, ast.Call) or step in made_for_nothing:
-                continue
-            call = step
-            for settings in (own[one] for one in parsed_into(call) if one in own):
-                yield settings.document(name), settings.owner, settings.base
-            made = own.get(_called(call))
-            name_called, source = _called(call) if made is None else made.base, _source_of(call, sources)
-            maker = maker_of(step, objects)
-            if maker is not None and _caller(method := f"{called(maker)}.{called(call)}") is not None:
-                # model = YOLO("yolo11m.pt"); model.train(epochs=100)
-                call = ast.copy_location(ast.Call(call.func, [*maker.args[:1], *call.args], call.keywords), call)
-                name_called, source = method, _source_of(maker, sources)
-            if (owner := _caller(name_called) or _caller(source)) is not None:
-                is_open = any(word.arg == name_called for word in call.keywords)
-                where = "" if condition is None else ast.unparse(condition)
-                remarks: dict[str, FurtherOptions] = {f"if {where}": _Condition(where)} if where else {}
-                remarks |= {source: _Foreign(source.lstrip("."))} if _is_foreign(source, owner, module) else {}
-                document = _arguments(call, known, name, changed_later(call, steps, known), remarks)
-                whole = document if made is None else made.document(name, document)
-                yield whole, owner, "" if is_open else name_called
+    return constants | dict(_made_global(tree, constants))
 
 
 def _texts(tree: ast.AST) -> Iterator[str]:
@@ -177,7 +181,7 @@ def names_read(text: str) -> Set[str]:
     calls_made = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     named = ((node, maker_of(node, objects)) for node in calls_made)
     methods = {node: f"{called(maker)}.{called(node)}" if maker is not None else "" for node, maker in named}
-    known = {node for node, method in methods.items() if (_caller(_called(node)) or _caller(method)) is not None}
+    known = {node for node, method in methods.items() if (caller_of(_called(node)) or caller_of(method)) is not None}
     return names_behind(known, tree)
 
 
@@ -217,7 +221,7 @@ def _sources(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 def _is_known(base: ast.expr) -> bool:
     """Whether a class that another one is made of may be one of a tool."""
-    return _caller(ast.unparse(base).rpartition(".")[2]) is not None
+    return caller_of(ast.unparse(base).rpartition(".")[2]) is not None
 
 
 def _source_of(call: ast.Call, sources: Mapping[str, str]) -> str:
@@ -236,7 +240,7 @@ def _is_foreign(source: str, owner: Tool, module: Callable[[str], str | None] | 
     return text is None or f".{name}" in dict(_sources(parsed(text))).values()
 
 
-def _caller(called: str) -> Tool | None:
+def caller_of(called: str) -> Tool | None:
     """Return the tool whose function or class is called; None for another."""
     return next((candidate for candidate in tools().values() if called in candidate.calls), None)
 
@@ -293,9 +297,9 @@ class _Made:
         """Take one assignment, with the arguments of the call that made what it is to."""
         base, dot, option = target.partition(".")
         if not dot:
-            if isinstance(value, ast.Call) and _caller(_called(value)) is None:
+            if isinstance(value, ast.Call) and caller_of(_called(value)) is None:
                 self.by[target] = ast.unparse(value.func)
-                words = cast("dict[str, Plain]", _arguments(value, self._constants, self._name).data)
+                words = cast("dict[str, Plain]", arguments_given(value, self._constants, self._name).data)
                 self._arguments = {key: word for key, word in words.items() if not isinstance(word, OfARun)}
                 self._calls[target] = value
             return
@@ -338,12 +342,12 @@ def _called(call: ast.Call) -> str:
     base = ast.unparse(function.value) if isinstance(function, ast.Attribute) else ""
     head = _HEAD.search(base)
     for whole in (f"{base}.{name}", f"{head[0]}.{name}" if head is not None else ""):
-        if _caller(whole) is not None:
+        if caller_of(whole) is not None:
             return whole
     return "" if name == _LOADS and base and _MODEL.search(base) is None else name
 
 
-def _arguments(
+def arguments_given(
     call: ast.Call,
     constants: Mapping[str, Plain],
     name: str,

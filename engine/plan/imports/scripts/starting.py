@@ -10,7 +10,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from capacity_tui.engine.catalog import parse_shipped
+from capacity_tui.engine.catalog import Plain, parse_shipped
 from capacity_tui.engine.plan.imports.scripts.shell_words import Word
 from capacity_tui.engine.plan.options.tools import Tool, tools
 
@@ -194,3 +194,46 @@ def _starts_tool(words: Sequence[Word], index: int) -> bool:
     called = [word.text.rpartition("/")[2] for word in words[index : index + 2]]
     programs = (program.split() for tool in tools().values() for program in tool.programs)
     return any(program[:2] == called for program in programs if len(program) > 1)
+
+
+def variables_of(value: Plain) -> Iterator[tuple[str, str]]:
+    """Yield the variables that a section sets: by name, as a list of names and values, or of ``NAME=value``."""
+    if isinstance(value, dict):
+        yield from ((str(name), str(text)) for name, text in value.items() if text is not None)
+    for entry in value if isinstance(value, list) else ():
+        if isinstance(entry, dict) and "value" in entry:
+            yield str(entry.get("name")), str(entry["value"])
+        elif isinstance(entry, str) and "=" in entry:
+            name, _, text = entry.partition("=")
+            yield name, text
+
+
+def configurations_of(documents: Iterable[Plain]) -> Mapping[str, Mapping[str, Plain]]:
+    """Return what ConfigMaps of Kubernetes hold, by their names."""
+    held: dict[str, Mapping[str, Plain]] = {}
+    for data in documents:
+        about, values = (data.get("metadata"), data.get("data")) if isinstance(data, dict) else (None, None)
+        if isinstance(about, dict) and isinstance(values, dict):
+            held[str(about.get("name"))] = values
+    return held
+
+
+def configured(data: Plain, held: Mapping[str, Mapping[str, Plain]]) -> Plain:
+    """Return a part of a manifest with the variables of its containers that it takes from ConfigMaps, written out."""
+    if isinstance(data, list):
+        return [configured(part, held) for part in data]
+    if not isinstance(data, dict) or not held:
+        return data
+    whole: dict[str, Plain] = {key: configured(value, held) for key, value in data.items()}
+    source = data.get("valueFrom")
+    if isinstance(source, dict) and isinstance(kept := source.get("configMapKeyRef"), dict):
+        value = held.get(str(kept.get("name")), {}).get(str(kept.get("key")))
+        return whole if value is None else {"name": data.get("name"), "value": value}
+    sources = data.get("envFrom")
+    parts = (part for part in (sources if isinstance(sources, list) else []) if isinstance(part, dict))
+    named = [kept.get("name") for part in parts if isinstance(kept := part.get("configMapRef"), dict)]
+    further: list[Plain] = [
+        {"name": name, "value": value} for kept in named for name, value in held.get(str(kept), {}).items()
+    ]
+    own = whole.get("env")
+    return {**whole, "env": [*further, *(own if isinstance(own, list) else [])]} if further else whole
