@@ -106,7 +106,7 @@ class _Commands:
         if isinstance(value, ast.Call) and last_name(value) in _ADDS and isinstance(value.func, ast.Attribute):
             given = value.args[0] if value.args else ast.Constant(None)
             name, added = ast.unparse(value.func.value), [given]
-            words = self._words(given, known) if last_name(value) == "extend" else self._each(added, known)
+            words = self._words(given, known) if last_name(value) == "extend" else self._listed(added, known)
             if name in self._lists and words is not None:
                 yield node.lineno, f"{name}+=({words})", False
         elif name and isinstance(value, ast.expr) and (words := self._words(value, known)) is not None:
@@ -122,14 +122,14 @@ class _Commands:
         """Return the command that a call starts, as far as the script says it."""
         if "exec" in last_name(call):
             lists = [words for part in call.args if (words := self._words(part, known)) is not None]
-            return lists[-1] if lists else self._each(call.args, known)
+            return lists[-1] if lists else self._listed(call.args, known)
         words = self._words(call.args[0], known)
         return self._text(call.args[0], known) if words is None else words
 
     def _words(self, value: ast.expr, known: Mapping[str, Plain]) -> str | None:
         """Return the words of a list; None for what is no list of words."""
         if isinstance(value, ast.List | ast.Tuple):
-            return self._each(value.elts, known)
+            return self._listed(value.elts, known)
         if isinstance(value, ast.Name) and value.id in self._lists:
             return f'"${{{value.id}[@]}}"'
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
@@ -143,7 +143,7 @@ class _Commands:
             return self._text(value.args[-1], known) or None if words is None else words
         return None
 
-    def _each(self, values: Sequence[ast.expr], known: Mapping[str, Plain]) -> str:
+    def _listed(self, values: Sequence[ast.expr], known: Mapping[str, Plain]) -> str:
         """Return words that stand one by one, those of lists in their place among them."""
         return " ".join(
             self._several(value.value, known) if isinstance(value, ast.Starred) else self._word(value, known)
