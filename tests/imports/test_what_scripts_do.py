@@ -137,7 +137,7 @@ OWN = (
     "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B')\n"
     "def adapters(rank):\n    return LoraConfig(r=rank)\n"
     "model = get_peft_model(model, adapters(arguments.width))\n"
-    "loader = DataLoader(texts, batch_size=arguments.batch_size, shuffle=True, seed=arguments.seed)\n"
+    "loader = Batches(texts, batch_size=arguments.batch_size, shuffle=True, seed=arguments.seed)\n"
 )
 
 

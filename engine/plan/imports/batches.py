@@ -10,6 +10,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import shape_of
 from capacity_tui.engine.numeric import any_true
 from capacity_tui.engine.plan.imports.setting import LEVELS, Remark, Settings, is_kept
+from capacity_tui.engine.plan.sections import TrainingSection
 
 MICRO, GLOBAL, STEPS = Key.TRAINING_MICRO_BATCH, Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_STEPS
 
@@ -18,6 +19,17 @@ LENGTH = Key.TRAINING_SEQ_LEN
 PREFERENCE, GROUPED = Key.TRAINING_PREFERENCE, "grpo"
 
 SPLITS = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
+
+_USUAL_LENGTH = TrainingSection.model_fields["seq_len"].default
+
+OF_LOOPS = {
+    "loop_batch": MICRO,
+    "loop_accumulation": "accumulation",
+    "loop_precision": Key.TRAINING_PRECISION,
+    "loop_rate": Key.TRAINING_LEARNING_RATE,
+    "loop_optimizer": Key.TRAINING_OPTIMIZER,
+}
+"""What loops of a script's own say, by field: no trainer does."""
 
 _LENGTHS = (STEPS, Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS)
 
@@ -86,8 +98,11 @@ def _filled(settings: Settings, held: int) -> int:
 def target(settings: Settings, row: Architecture | None) -> None:
     """Take the length of what is to be written for that of an encoder-decoder's target.
 
-    A decoder has it behind what it is written from.
+    A decoder has it behind what it is written from. A model that takes less than the usual length has all it takes.
     """
+    longest = int(row.max_context or 0) if row is not None else 0
+    if 0 < longest < _USUAL_LENGTH and LENGTH not in settings.chosen and settings.value(Key.TASK) != "infer":
+        settings.derive(LENGTH, longest, f"the model takes {longest} tokens")
     option, source = settings.chosen.get("target_length"), settings.chosen.get(LENGTH)
     if option is None or row is None:
         return
@@ -100,6 +115,9 @@ def target(settings: Settings, row: Architecture | None) -> None:
 
 def batches(settings: Settings) -> None:
     """Settle the batches: micro-batch x accumulation x replicas is the batch of a step."""
+    for quantity, name in OF_LOOPS.items():
+        if (option := settings.chosen.get(quantity)) is not None and name not in settings.chosen:
+            settings.set(name, option.value, option, option.level)
     replicas = _replicas(settings)
     together = settings.count("micro_batch_together")
     if together and replicas and MICRO not in settings.chosen:

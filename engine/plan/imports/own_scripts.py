@@ -11,6 +11,7 @@ from pathlib import Path
 from capacity_tui.engine.catalog import Plain, read_text
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.imports.batches import OF_LOOPS
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.owners import nearest_tools, tool_of
 from capacity_tui.engine.plan.imports.places import located, module_text, options_alongside
@@ -45,6 +46,9 @@ _LOADING = "loading"  # The tool that loads models in Python
 _TYPE = "loaded_in"  # What it says of the type of one
 _ADAPTS = frozenset({"peft", "adapting"})  # What puts adapters on one
 _TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
+_LOOP = "pytorch"  # What says how a loop of a script's own trains, which no trainer takes
+_LEARNS = re.compile(r"\bbackward\(|\.(?:old_)?fit\(")  # What such a loop calls, or what takes its batches
+_FITS = "sentence_transformers"  # What takes them
 LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", "compiling", _TOKENIZING})
 """What scripts call that only load a model, or change it for another that trains it."""
 
@@ -86,19 +90,26 @@ def read_calls(text: str, name: str) -> list[Reading]:
     _loaded_alike(text, readings)
     if any(reading.tool.id == _ENGINE for reading in readings) and _UNSAMPLED.fullmatch(text):
         readings.append(started(Reading(name, tool(_SAMPLING)), _SAMPLED))
-    readings = list(first_calls(readings))
+    readings = list(first_calls(_without_loops(readings, text)))
     if readings:
         readings[0].settings += from_shell(variables_set(text), readings, Place(name))
     if readings and all(reading.tool.id in LOADS for reading in readings) and _GENERATES.search(text):
         readings[0].settings.append(ImportedSetting(Key.TASK, "infer", Place(name), "generate", _LOADING))
     _frozen(text, readings)
-    if all(reading.tool.id == _TOKENIZING for reading in readings):
+    if all(reading.tool.id in (_TOKENIZING, _LOOP) for reading in readings):
         raise PlanError("no call of a known tool", hint=nearest_tools(), place=Place(name))
     called_tools = {reading.tool.id for reading in readings}
     loads = called_tools <= LOADS or (_LOADING in called_tools and called_tools <= LOADS | _ADAPTS)
     if loads and not _RUNS.search(text):
         raise PlanError("it loads a model, and neither trains nor answers", hint=_CONVERTS, place=Place(name))
     return readings
+
+
+def _without_loops(readings: Sequence[Reading], text: str) -> list[Reading]:
+    """Leave out what batches and optimizers of a script's own say where a trainer says it, or nothing learns."""
+    others = {reading.tool.id for reading in readings} - {_LOOP, _FITS}
+    counts = others <= LOADS | _ADAPTS and _LEARNS.search(text) is not None
+    return [reading for reading in readings if counts or reading.tool.id != _LOOP]
 
 
 def _settings_of_tool(text: str, name: str) -> Reading | None:
@@ -180,7 +191,7 @@ def own_script(command: Command, name: str, texts: Mapping[str, str]) -> tuple[s
             text, str(path), given, command.environment, partial(module_text, path), partial(options_alongside, path)
         )
     ]
-    readings = [started(reading, called) for reading, called in made]
+    readings = _without_loops([started(reading, called) for reading, called in made], text)
     _loaded_alike(text, readings)
     _frozen(text, readings)
     return text, readings
@@ -189,7 +200,8 @@ def own_script(command: Command, name: str, texts: Mapping[str, str]) -> tuple[s
 def named_options(command: Command, readings: Sequence[Reading]) -> Reading:
     """Return what options of a script itself say by their names of which no call that is known says anything."""
     owner, document = tool(_OWN_OPTIONS), command.document
-    given = {setting.field for one in readings for setting in one.settings if setting.level == "said"}
+    given_alone = {setting.field for one in readings for setting in one.settings if setting.level == "said"}
+    given = given_alone | {OF_LOOPS[quantity] for quantity in given_alone & OF_LOOPS.keys()}
     data = document.data if isinstance(document.data, dict) else {}
     named = {key: value for key, value in data.items() if key.startswith("-") and owner.knows_option((key,))}
     reading = read_document(replace(document, data=named), owner)

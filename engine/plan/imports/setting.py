@@ -88,7 +88,13 @@ def settings_from(values: Mapping[str, object], source: ImportedSetting) -> Iter
 
 FRAMEWORK = Key.TRAINING_FRAMEWORK
 
-_RANKED = {FRAMEWORK, "cut_length", "loaded_in"}  # Several values are no contradiction: rules of derived.py choose
+_RANKED = {
+    FRAMEWORK,
+    "cut_length",
+    "loaded_in",
+    "loop_batch",
+    "loop_rate",
+}  # Several values are no contradiction: rules of derived.py choose
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,63 @@
+"""Loops of scripts themselves that train, and what takes their batches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+LIBRARIES = (
+    "import os\nimport sys\nimport torch\nfrom transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n"
+)
+LOADED = "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B')\n"
+TRAINED = "Trainer(model=model, args=arguments).train()\n"
+
+_LOOP = """import torch
+from torch.utils.data import DataLoader
+from accelerate import Accelerator
+parser.add_argument("--batch_size", type=int, default=4)
+arguments = parser.parse_args()
+accelerator = Accelerator(mixed_precision="bf16", gradient_accumulation_steps=8)
+model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen2.5-1.5B")
+train = DataLoader(texts, batch_size=arguments.batch_size, shuffle=True, num_workers=4)
+held_out = DataLoader(others, batch_size=64)
+optimizer = bitsandbytes.optim.AdamW8bit(model.parameters(), lr=2e-5)
+for batch in train:
+    accelerator.backward(model(**batch).loss)
+"""
+
+
+def test_a_loop_of_a_script_itself_says_its_batches_and_its_optimizer(alone, tmp_path: Path) -> None:
+    training = alone("loop.py", _LOOP).plan.training
+    assert (training.micro_batch, training.global_batch, training.precision) == (4, 4 * 8 * 8, "bf16")
+    assert (training.optimizer, training.learning_rate) == ("adamw8bit", 2e-5)
+    imported = alone("run.sh", "accelerate launch loop.py --batch_size 2\n")
+    assert imported.plan.training.micro_batch == 2
+    assert not [one for reading in imported.readings for one in (*reading.unknown, *reading.unmodelled)]
+
+
+def test_a_trainer_goes_before_batches_that_a_script_makes_itself(alone) -> None:
+    text = (
+        f"{LIBRARIES}{LOADED}evaluated = DataLoader(texts, batch_size=64)\narguments = TrainingArguments()\n{TRAINED}"
+    )
+    assert alone("train.py", text).plan.training.micro_batch == 8
+
+
+@pytest.mark.parametrize(
+    ("made", "batch"),
+    [
+        ("model = SentenceTransformer('intfloat/multilingual-e5-small')\nloader = DataLoader(pairs, batch_size=32)\n"
+         "model.fit(train_objectives=[(loader, loss)], epochs=2)\n", 32),
+        ("model = SentenceTransformer('intfloat/multilingual-e5-small')\n"
+         "arguments = SentenceTransformerTrainingArguments(per_device_train_batch_size=16, fp16=True)\n"
+         "SentenceTransformerTrainer(model=model, args=arguments, train_dataset=pairs).train()\n", 16),
+    ],
+)  # fmt: skip
+def test_embeddings_are_trained_by_either_form_of_their_library(alone, made: str, batch: int) -> None:
+    head = (
+        "from torch.utils.data import DataLoader\nfrom sentence_transformers import SentenceTransformer, "
+        "SentenceTransformerTrainer, SentenceTransformerTrainingArguments\n"
+    )
+    plan = alone("train.py", f"{head}{made}").plan
+    assert (plan.model.name, plan.training.micro_batch) == ("multilingual-e5-small", batch)
+    assert plan.training.seq_len == 512
