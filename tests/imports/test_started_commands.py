@@ -94,6 +94,21 @@ def test_a_script_that_starts_no_command_of_a_tool_is_refused(alone) -> None:
         alone("start.py", "import subprocess\nsubprocess.run(['nvidia-smi'])\n")
 
 
+@pytest.mark.parametrize(
+    ("gpu", "device", "count"),
+    [
+        ('"A100-80GB:4"', "A100-80GB", 4),
+        ('modal.gpu.A100(count=N_GPU, size="80GB")', "A100-80GB", 2),
+        ('["H100!:8", "A100:8"]', "H100", 8),
+        ("None", "h200-sxm", 2),
+    ],
+)
+def test_modal_is_asked_for_devices_in_several_forms(tmp_path, gpu: str, device: str, count: int) -> None:
+    (tmp_path / "serve.py").write_text(MODAL.replace('f"{KIND}:{N_GPU}"', gpu))
+    plan = import_plan([str(tmp_path / "serve.py")], {} if gpu != "None" else {"hardware.name": device}).plan
+    assert (plan.hardware.name, plan.hardware.devices) == (device, count)
+
+
 def test_a_service_of_bentoml_asks_for_its_device(tmp_path) -> None:
     (tmp_path / "service.py").write_text(
         "import bentoml\n\n@bentoml.service(resources={'gpu': 2, 'gpu_type': 'nvidia-l4'})\nclass Served:\n"

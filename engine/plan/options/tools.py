@@ -325,9 +325,11 @@ def adapted_matrices(names: Collection[str]) -> tuple[str, bool]:
 
 def accelerators(value: Plain) -> dict[str, object]:
     """Return the devices of a node as clouds write them: ``H100:8``, ``80GB:2``, by name, or of several the first."""
+    if value is None:
+        return {}
     if isinstance(value, dict) and "name" in value:
         value = ":".join(str(part) for part in (_first(value["name"]), value.get("count", 1)))
-    parts = str(_first(value)).split(":") if value else []
+    parts = str(_first(value)).replace("!", "").split(":") if value else []  # H100!: of Modal, no better one
     names = [part for part in parts if part.casefold() not in _MAKERS and not _SIZE_OR_COUNT.fullmatch(part)]
     counts = [part for part in parts if part.partition("..")[0].isdigit()]
     if not names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -55,7 +56,20 @@ def machines_asked_for(text: str, name: str, module: Modules, options: Options) 
     constants = constants_of(tree, {}, {}, module, options) if asked else {}
     for call, starts, owner in asked:
         if starts or not any(other for _, other, _ in asked):
-            yield arguments_given(call, constants, name), owner
+            yield arguments_given(_Named().visit(copy.deepcopy(call)), constants, name), owner
+
+
+class _Named(ast.NodeTransformer):
+    """Gives devices that are made by calls their names: ``modal.gpu.A100(count=2, size="80GB")`` is ``A100-80GB:2``."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.func, ast.Attribute) or not ast.unparse(node.func.value).endswith("gpu"):
+            return node
+        words = {word.arg: word.value for word in node.keywords}
+        size, count = words.get("size"), words.get("count", ast.Constant(1))
+        kind = f"{node.func.attr}-{size.value}:" if isinstance(size, ast.Constant) else f"{node.func.attr}:"
+        return ast.copy_location(ast.JoinedStr([ast.Constant(kind), ast.FormattedValue(count, -1)]), node)
 
 
 def _owner(call: ast.Call) -> Tool | None:
