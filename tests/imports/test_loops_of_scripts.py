@@ -61,3 +61,64 @@ def test_embeddings_are_trained_by_either_form_of_their_library(alone, made: str
     plan = alone("train.py", f"{head}{made}").plan
     assert (plan.model.name, plan.training.micro_batch) == ("multilingual-e5-small", batch)
     assert plan.training.seq_len == 512
+
+
+_SHARDED = """import torch, deepspeed
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP, MixedPrecision, ShardingStrategy
+from transformers import AutoModelForCausalLM
+
+class Trainer:
+    def __init__(self, rounds):
+        model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen2.5-1.5B")
+        {wrapped}
+        self.optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+
+    def train(self):
+        self.model(1).loss.backward()
+
+Trainer(rounds=3).train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "framework", "zero", "precision"),
+    [
+        (
+            "model = FSDP(model, sharding_strategy=ShardingStrategy.SHARD_GRAD_OP, "
+            "mixed_precision=MixedPrecision(param_dtype=torch.float16))",
+            "fsdp",
+            2,
+            "fp16",
+        ),
+        ("model = FSDP(model, device_id=0)", "fsdp", 3, "bf16"),
+        (
+            "engine = deepspeed.initialize(model=model, config={'zero_optimization': {'stage': 2}, "
+            "'fp16': {'enabled': True}})",
+            "deepspeed",
+            2,
+            "fp16",
+        ),
+    ],
+)
+def test_what_spreads_a_model_of_a_script_itself_counts(
+    alone, wrapped: str, framework: str, zero: int, precision: str
+) -> None:
+    imported = alone("train.py", _SHARDED.format(wrapped=wrapped))
+    plan = imported.plan
+    assert (plan.training.framework, plan.parallelism.zero, plan.training.precision) == (framework, zero, precision)
+    assert not [one for reading in imported.readings for one in (*reading.unknown, *reading.unmodelled)]
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        'token = os.getenv("HF_TOKEN")\nif token is None:\n    raise RuntimeError("no token")\n',
+        'token = os.environ.get("HF_TOKEN", "")\nif not token:\n    raise SystemExit\n',
+        'parser.add_argument("--data", default=None)\ngiven = parser.parse_args()\n'
+        'if not given.data:\n    raise ValueError("no data")\n',
+    ],
+)
+def test_what_would_end_a_script_is_taken_not_to_hold(alone, guard: str) -> None:
+    text = f"import argparse, os\nparser = argparse.ArgumentParser()\n{LIBRARIES}{guard}{LOADED}"
+    text += f"arguments = TrainingArguments(per_device_train_batch_size=2)\n{TRAINED}"
+    assert alone("train.py", text).plan.training.micro_batch == 2

@@ -48,7 +48,7 @@ _ADAPTS = frozenset({"peft", "adapting"})  # What puts adapters on one
 _TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
 _LOOP = "pytorch"  # What says how a loop of a script's own trains, which no trainer takes
 _LEARNS = re.compile(r"\bbackward\(|\.(?:old_)?fit\(")  # What such a loop calls, or what takes its batches
-_FITS = "sentence_transformers"  # What takes them
+_AROUND = frozenset({_LOOP, "sentence_transformers", "fsdp", "deepspeed_engine"})  # What takes them, or spreads them
 LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", "compiling", _TOKENIZING})
 """What scripts call that only load a model, or change it for another that trains it."""
 
@@ -107,7 +107,7 @@ def read_calls(text: str, name: str) -> list[Reading]:
 
 def _without_loops(readings: Sequence[Reading], text: str) -> list[Reading]:
     """Leave out what batches and optimizers of a script's own say where a trainer says it, or nothing learns."""
-    others = {reading.tool.id for reading in readings} - {_LOOP, _FITS}
+    others = {reading.tool.id for reading in readings} - _AROUND
     counts = others <= LOADS | _ADAPTS and _LEARNS.search(text) is not None
     return [reading for reading in readings if counts or reading.tool.id != _LOOP]
 

@@ -94,6 +94,7 @@ _RANKED = {
     "loaded_in",
     "loop_batch",
     "loop_rate",
+    "loop_precision",
 }  # Several values are no contradiction: rules of derived.py choose
 
 

@@ -68,7 +68,8 @@ def reached(node: ast.AST, constants: Mapping[str, Plain], outer: Mapping[str, P
                 steps += [(child, constants, None)] if isinstance(child, ast.Call | ast.Assign) else []
                 for step, known, inner_branch in steps:
                     yield (_where(step, condition) if condition is not None else step), known, inner_branch or branch
-                if isinstance(child, ast.If) and isinstance(child.body[-1], ast.Return | ast.Raise):
+                # What ends a script with an error does not hold where it trains.
+                if isinstance(child, ast.If) and isinstance(child.body[-1], ast.Return):
                     leaves = holds(child, constants)
                     if leaves:
                         break

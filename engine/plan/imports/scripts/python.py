@@ -124,6 +124,8 @@ def calls(
         made_for_nothing = set(unused(tree, steps))
         sources = dict(_sources(tree))
         objects = makers(tree)
+        of_itself = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and not node.bases}
+        of_itself -= {name for known in tools().values() for name in known.starters}  # a DPOTrainer learns from pairs
         own = dict(own_settings(tree, constants, caller_of))
         for step, known, condition in steps:
             if not isinstance(step, ast.Call) or step in made_for_nothing:
@@ -131,6 +133,8 @@ def calls(
             call = step
             for settings in (own[one] for one in parsed_into(call) if one in own):
                 yield settings.document(name), settings.owner, settings.base
+            if called(call) in of_itself:
+                continue
             made = own.get(_called(call))
             name_called, source = _called(call) if made is None else made.base, _source_of(call, sources)
             maker = maker_of(step, objects)
