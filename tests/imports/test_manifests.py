@@ -332,3 +332,30 @@ data: {MODEL_ID: Qwen/Qwen3-8B, LONGEST: "4096"}
 def test_variables_are_those_of_a_config_map_in_the_same_file(alone, variables: str) -> None:
     plan = alone("server.yaml", _SERVER % variables).plan
     assert (plan.model.name, plan.inference.prompt_tokens + plan.inference.output_tokens) == ("qwen3-8b", 4096)
+
+
+_COMPOSED = """services:
+  first: {image: "vllm/vllm-openai:latest", entrypoint: [/bin/sh, -c], environment: {MODEL: Qwen/Qwen3-8B},
+    command: ["exec vllm serve \\"$$MODEL\\" --max-model-len 4096"]}
+"""
+_MOUNTED = """services:
+  first: &first
+    image: ghcr.io/huggingface/text-generation-inference:latest
+    volumes: ["./models/Qwen2.5-7B-Instruct-GPTQ-Int4:/data"]
+    command: [--model-id=/data, --max-total-tokens=4096]
+  second:
+    image: ghcr.io/huggingface/text-generation-inference:latest
+    volumes: ["./models/Meta-Llama-3.1-8B-Instruct:/data:ro"]
+    command: [--model-id=/data, --max-total-tokens=4096]
+"""
+
+
+def test_two_dollars_of_a_compose_file_are_one_for_the_shell_of_the_container(alone) -> None:
+    assert alone("compose.yml", _COMPOSED).plan.model.name == "qwen3-8b"
+
+
+def test_a_folder_of_a_container_is_that_of_its_volume(alone) -> None:
+    """So that a second service with the same words and another folder is no copy of the first."""
+    imported = alone("compose.yml", _MOUNTED)
+    assert imported.plan.model.name == "./models/Qwen2.5-7B-Instruct-GPTQ-Int4"
+    assert any("Meta-Llama-3.1-8B" in one.why for reading in imported.readings for one in reading.unmodelled)

@@ -229,5 +229,6 @@ def test_a_detector_that_only_looks_is_no_training(alone):
 def test_a_batch_that_fills_the_memory_is_counted_as_the_usual_one_and_named(alone, batch: str) -> None:
     text = f"from ultralytics import YOLO\nYOLO('yolo11m.pt').train(data='d.yaml', imgsz=[640, 480], batch={batch})\n"
     imported = alone("t.py", text)
-    assert (imported.plan.training.micro_batch, imported.plan.model.spec["image_size"]) == (2, 640)
+    assert (imported.plan.training.micro_batch, imported.plan.model.spec["image_size"]) == (16, 640)
+    assert imported.plan.hardware.devices == 1, "the tool takes one device unless it is told others"
     assert any("as many as fit" in remark.why for part in imported.readings for remark in part.unmodelled)

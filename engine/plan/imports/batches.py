@@ -54,12 +54,16 @@ def answers(settings: Settings) -> None:
     pairs = settings.chosen.get("learned_from_pairs")
     if pairs is not None and PREFERENCE not in settings.chosen:
         settings.set(PREFERENCE, pairs.value, pairs)
+    if answer and settings.value("logits_of_answers") and settings.value(PREFERENCE) == GROUPED:
+        reads = f"logits of answers of {answer} tokens, of prompts none"
+        settings.derive(Key.TRAINING_PREDICTED_TOKENS, answer, reads)
     prompts, answers = settings.count("prompts"), settings.count("answers", 1) or 1
     if prompts and GLOBAL not in settings.chosen:
         settings.derive(GLOBAL, prompts * answers, f"{prompts} prompts with {answers} answers")
     together, length = settings.count("tokens_together"), settings.count(Key.TRAINING_SEQ_LEN)
-    if settings.value("tokens_fill_batches") and together and length:
-        settings.derive(MICRO, _filled(settings, together // length), f"{together} tokens in sequences of {length}")
+    if settings.value("tokens_fill_batches") and together:
+        whole = length or _USUAL_LENGTH
+        settings.derive(MICRO, _filled(settings, together // whole), f"{together} tokens in sequences of {whole}")
     of_step = settings.count("tokens_of_step")
     if of_step and length:
         settings.derive(GLOBAL, max(1, of_step // length), f"{of_step} tokens in sequences of {length}")
@@ -166,7 +170,11 @@ def _replicas(settings: Settings) -> int | None:
 
 
 def job_length(settings: Settings) -> None:
-    """Leave one length of a job: a typed one, else steps before epochs."""
+    """Leave one length of a job: a typed one, else steps before epochs. Data sets have so many samples each."""
+    sets, samples = settings.value("datasets"), settings.chosen.get(Key.TRAINING_SAMPLES)
+    if isinstance(sets, tuple) and len(sets) > 1 and samples is not None and settings.is_given(Key.TRAINING_SAMPLES):
+        number = len(sets) * (settings.count(Key.TRAINING_SAMPLES) or 0)
+        settings.set(Key.TRAINING_SAMPLES, number, samples, samples.level)
     loops, loop_steps = settings.chosen.get("loops"), settings.chosen.get("steps_of_loop")
     if loop_steps is not None:
         steps = (settings.count("steps_of_loop") or 0) * (settings.count("loops", 1) or 1)

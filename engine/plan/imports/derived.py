@@ -330,7 +330,15 @@ def _context(settings: Settings) -> None:
         settings.derive(Key.PARALLELISM_CONTEXT, "all_to_all", option.words)
 
 
+def _counted_otherwise(settings: Settings) -> None:
+    """Remark on programs that do something for which plans have no word."""
+    option = settings.chosen.get("counted_otherwise")
+    if option is not None:
+        settings.remarks.append(Remark(replace(option.place, field=option.text), str(option.value)))
+
+
 _RULES = (
+    _counted_otherwise,
     _software,
     _two_shardings,
     _sharded,

@@ -95,6 +95,9 @@ class _Options:
             is_known = self._known(option, value, owner, path)
             return {name} if is_known and value is not None else set()
         if isinstance(value, dict) and is_section:
+            if value.get("enabled") is False:  # what is switched off does nothing
+                self._reading.ignored += [self._document.place(*path, key) for key in value if key != "enabled"]
+                value = {"enabled": False}
             before = len(self._reading.settings)
             self.section(value, owner, path, f"{name}.")
             inner = {f"{name}.{setting.place.field}" for setting in self._reading.settings[before:]}

@@ -244,6 +244,8 @@ def eight_bits(settings: Settings) -> None:
     option = settings.chosen.get("eight_bits")
     if option is not None and settings.value(Key.TRAINING_PRECISION) != option.value:
         settings.set(Key.TRAINING_PRECISION, option.value, option)
+    if option is not None and (kept := settings.chosen.get("eight_bits_kept")) is not None and kept.value:
+        settings.set(Key.TRAINING_FP8_WEIGHTS, True, kept)
 
 
 WEIGHTS, CACHE = Key.INFERENCE_WEIGHTS, Key.INFERENCE_KV_CACHE
@@ -318,6 +320,11 @@ def requests(settings: Settings, catalog: Catalog) -> None:
     longest = settings.count("longest") or (together // (running or 1) if together else None)
     context = int(row.max_context or 0) if row is not None else settings.count("shape.max_context", 0) or 0
     if not longest and 0 < context < _USUAL_REQUEST and not {PROMPT, OUTPUT} & settings.chosen.keys():
+        settings.derive("longest", context, f"the model takes {context} tokens")
+        longest = context
+    prompt = settings.count(PROMPT) or 0
+    if prompt and not longest and OUTPUT not in settings.chosen and 0 < context < prompt + _USUAL_OUTPUT:
+        del settings.chosen[PROMPT]  # what goes in leaves something for the answer
         settings.derive("longest", context, f"the model takes {context} tokens")
         longest = context
     if longest:

@@ -16,11 +16,11 @@ from capacity_tui.engine.plan.options.tools import (
     accelerators,
     adapted_matrices,
     any_of,
+    modules_named,
     recipe,
 )
 
 _EVERY = {"all", "all-linear", "all_linear"}
-_EMBEDDINGS = {"embed_tokens", "lm_head"}
 _ALL_LAYERS = 99  # What people write for all layers, whatever the model has
 _TAIL = re.compile(r"(?:[-_.:](?:gguf|ud))+$", re.IGNORECASE)  # UD: of Unsloth, whose layers differ in format
 _PATTERN = re.compile(r"\[([01](?:,[01]){,999})\](?:\*(\d{1,4}))?")
@@ -98,7 +98,7 @@ def targets(value: Plain) -> object:
     nearest, is_exact = adapted_matrices(given)
     if is_exact:
         return nearest
-    raise UnmodelledError(f"adapters on {', '.join(sorted(given))}: counted as {nearest}")
+    raise UnmodelledError(f"adapters on {', '.join(sorted(given))}: counted as {nearest}", nearest)
 
 
 def whole(value: Plain) -> object:
@@ -106,7 +106,10 @@ def whole(value: Plain) -> object:
     names = value.replace(",", " ").split() if isinstance(value, str) else value
     if not isinstance(names, list) or not names:
         return None
-    return True if _EMBEDDINGS & {str(name) for name in names} else None
+    known, given = modules_named(), {str(name).rpartition(".")[2] for name in names}
+    if unread := sorted(given - {*known["whole"], *known["small"]}):
+        raise UnmodelledError(f"{', '.join(unread)} trained whole: not counted")
+    return True if given & {*known["whole"]} else None
 
 
 def fsdp(value: Plain) -> object:
@@ -138,7 +141,7 @@ def guessed(value: Plain) -> object:
     draft = data.get("model") if isinstance(data, dict) else None
     if ahead is not None and isinstance(draft, str) and "ngram" not in draft:
         why = f"the weights of the draft {draft} are not counted, set {Key.INFERENCE_DRAFT_PARAMETERS}"
-        raise UnmodelledError(f"{why}: tokens guessed ahead are {ahead}")
+        raise UnmodelledError(f"{why}: tokens guessed ahead are {ahead}", ahead)
     return ahead
 
 
@@ -186,7 +189,9 @@ def expert_layers(value: Plain) -> object:
         return {"shape.first_dense_layers": dense} if dense else None
     every = -(-len(layers[dense:]) // layers.count("1"))
     if layers != [*["0"] * dense, *(["1"] + ["0"] * (every - 1)) * len(layers)][: len(layers)]:
-        raise UnmodelledError(f"layers with experts in no even order: counted as one in {every}")
+        raise UnmodelledError(
+            f"layers with experts in no even order: counted as one in {every}", {"shape.moe_every": every}
+        )
     return {"shape.moe_every": every}
 
 
@@ -295,11 +300,11 @@ def included(value: Plain) -> object:
 
 
 def layer_kinds(value: Plain) -> object:
-    """Return nothing: of GPT-NeoX's list of kinds of layers only those with attention are counted."""
+    """Return the kernel of attention by GPT-NeoX's list of kinds of layers, of which only those with it are counted."""
     with_state = [kind for kind in _STATES if kind in str(value)]
     if with_state:
         raise UnmodelledError(f"layers of {with_state[0]}, which have a state: counted as attention")
-    return None
+    return {Key.TRAINING_ATTENTION: "flash2" if "flash" in str(value) else "eager"}
 
 
 MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(

@@ -47,7 +47,7 @@ def filling_batch(value: Plain) -> object:
     """Return a batch, of which -1 and shares of the memory mean as many as fit."""
     given = size(value)
     if given is None:
-        raise UnmodelledError("as many as fit into the memory: counted as 16")
+        raise UnmodelledError("as many as fit into the memory: counted as 16", 16)
     return given
 
 

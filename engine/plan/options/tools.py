@@ -182,7 +182,12 @@ def _tool(name: str) -> Tool:
         argument=rows.get("argument", ""),
         programs=tuple(rows.get("programs", ())),
         options=options,
-        other_names={other: option for option, others in written.items() for other in others},
+        other_names={
+            other: option
+            for option, others in written.items()
+            for other in others
+            if other not in rows.get("ignored", ())  # of the tool that another one is like
+        },
         sets=rows.get("sets", {}),
         defaults=rows.get("defaults", {}),
         unmodelled=rows.get("unmodelled", {}),
@@ -259,7 +264,11 @@ _SIZE_OR_COUNT = re.compile(r"[\d.]+([kKmMgGtT]i?[bB]?)?(\.\.[\w.]*)?")
 
 
 class UnmodelledError(ValueError):
-    """A value that plans have no word for; the text says what is counted in its place."""
+    """A value that plans have no word for; the text says why, and what is counted in its place is there too."""
+
+    def __init__(self, why: str, counted: object = None) -> None:
+        super().__init__(why)
+        self.counted = counted
 
 
 class UnreadError(ValueError):
@@ -306,16 +315,15 @@ _TARGETS = {frozenset(matrices): word for word, matrices in ADAPTED.items()}
 
 
 @cache
-def _modules() -> Mapping[str, list[str]]:
-    """Return the matrices of modules by their names: ``profiles/adapted_modules.yaml``."""
-    rows = parse_shipped(files("capacity_tui.profiles") / "adapted_modules.yaml")
-    modules: dict[str, list[str]] = rows["modules"]
-    return modules
+def modules_named() -> Mapping[str, Any]:
+    """Return what modules hold by their names: ``profiles/adapted_modules.yaml``."""
+    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "adapted_modules.yaml")
+    return rows
 
 
 def adapted_matrices(names: Collection[str]) -> tuple[str, bool]:
     """Return the word of plans that is nearest to modules with adapters, and whether it says just these."""
-    modules = _modules()
+    modules: Mapping[str, list[str]] = modules_named()["modules"]
     known = {name for name in names if name in modules}
     matrices = {matrix for name in known for matrix in modules[name]}
     nearest = max(_TARGETS, key=lambda word: (len(word & matrices) - len(word ^ matrices), len(word)))

@@ -62,8 +62,7 @@ def _meaning(option: Option, value: Plain, place: Place, read: OptionValues) -> 
         return MEANINGS[option.meaning or "number"](value)
     except UnmodelledError as error:
         read.remarks.append(str(error))
-        counted = str(error).rpartition(" ")[2]
-        return int(counted) if counted.isdecimal() else counted
+        return error.counted
     except UnreadError as error:
         words = value if isinstance(value, list) else [value]
         written = " ".join(map(str, words)) if words and all(isinstance(word, str) for word in words) else value

@@ -21,6 +21,7 @@ from capacity_tui.engine.plan.imports.scripts.starting import (
     configured,
     program_of_image,
     variables_of,
+    with_volumes,
     words_of_manifests,
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Remark
@@ -141,7 +142,8 @@ def _documents(text: str, name: str) -> Iterator[Document]:
             with suppress(CapacityError):
                 document = read_yaml("\n" * text.count("\n", 0, start) + part, name, of_other_tool=True)
                 if isinstance(document.data, dict) and "services" in document.data:
-                    document = replace(document, data=_filled_in(document.data, _variables_of_folder(name)))
+                    filled = _filled_in(document.data, _variables_of_folder(name))
+                    document = replace(document, data=with_volumes(filled))
                 elif isinstance(document.data, dict) and isinstance(models := document.data.get("models"), dict):
                     document = replace(document, data={"models": dict(_swapped(models, document.data.get("macros")))})
                 elif isinstance(document.data, dict):
@@ -188,7 +190,8 @@ def _filled_in(data: Plain, variables: Mapping[str, str]) -> Plain:
         return {key: _filled_in(value, variables) for key, value in data.items()}
     if isinstance(data, list):
         return [_filled_in(value, variables) for value in data]
-    return filled_text(data, variables) if isinstance(data, str) and "$" in data else data
+    # Of two dollars one stands for itself, for the shell of the container.
+    return "$".join(filled_text(part, variables) for part in data.split("$$")) if isinstance(data, str) else data
 
 
 def _containers(

@@ -46,6 +46,9 @@ _SPREADS = frozenset(
 
 PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 
+_VOLUME = re.compile(r"([^:]*/[^:]*[^:/])/?:(/[^:]+?)/?(?::\w+)?")  # A folder of the machine, and of the container
+_WHOLE_PATH = r"(?<![\w./-]){}/?(?![\w./-])"  # That alone: what lies below it has a name of its own
+
 SCRIPT, MODULE = re.compile(r".*\.py"), re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 
 
@@ -237,3 +240,38 @@ def configured(data: Plain, held: Mapping[str, Mapping[str, Plain]]) -> Plain:
     ]
     own = whole.get("env")
     return {**whole, "env": [*further, *(own if isinstance(own, list) else [])]} if further else whole
+
+
+def with_volumes(data: Plain) -> Plain:
+    """Return data of a compose file with folders of its machine in place of those that containers have them in."""
+    services = data.get("services") if isinstance(data, dict) else None
+    if not isinstance(data, dict) or not isinstance(services, dict):
+        return data
+    return {**data, "services": {name: _mounted(service) for name, service in services.items()}}
+
+
+def _mounted(service: Plain) -> Plain:
+    """Return a service whose words name what lies in its machine: ``--model-id=/data`` is ``./models/Qwen3-8B``."""
+    if not isinstance(service, dict):
+        return service
+    volumes = [match for match in map(_VOLUME.fullmatch, _texts(service.get("volumes"))) if match]
+    changed = dict(service)
+    for part in ("command", "entrypoint", "environment"):
+        for volume in volumes:
+            changed[part] = _replaced(
+                changed.get(part), re.compile(_WHOLE_PATH.format(re.escape(volume[2]))), volume[1]
+            )
+    return {key: value for key, value in changed.items() if value is not None}
+
+
+def _replaced(data: Plain, path: re.Pattern[str], by: str) -> Plain:
+    """Return texts of a part of a document with one path in place of another."""
+    if isinstance(data, dict):
+        return {key: _replaced(value, path, by) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_replaced(value, path, by) for value in data]
+    return path.sub(lambda _: by, data) if isinstance(data, str) else data
+
+
+def _texts(value: Plain) -> Iterator[str]:
+    return (part for part in (value if isinstance(value, list) else []) if isinstance(part, str))

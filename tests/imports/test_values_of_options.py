@@ -1,0 +1,85 @@
+"""Values that options have in files of other people, and what they stand for."""
+
+from __future__ import annotations
+
+import pytest
+
+NEOX = (
+    '{"pipe_parallel_size": 1, "model_parallel_size": 1, "num_layers": 12, "hidden_size": 768, '
+    '"num_attention_heads": 12, "seq_length": 2048, "max_position_embeddings": 2048, '
+    '"train_micro_batch_size_per_gpu": 4%s}'
+)
+AXOLOTL = "base_model: EleutherAI/pythia-1.4b\nadapter: lora\nlora_r: 16\nlora_target_linear: true\n"
+FACTORY = (
+    "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ndo_train: true\nfinetuning_type: lora\nmax_samples: 1000\n"
+    "dataset: {}\n"
+)
+GROUPS = (
+    "model_name_or_path: Qwen/Qwen3-4B\nnum_generations: 8\nmax_prompt_length: {}\nmax_completion_length: {}\n"
+    "per_device_train_batch_size: 8\n"
+)
+SLIME = (
+    "python3 train.py --hf-checkpoint Qwen/Qwen3-4B --loss-type sft_loss --rollout-batch-size 128 "
+    "--n-samples-per-prompt 1 --global-batch-size 128 --use-dynamic-batch-size --max-tokens-per-gpu 9216\n"
+)
+NEMO = (
+    "trainer: {{devices: 8, num_nodes: 1, precision: bf16}}\nmodel:\n  micro_batch_size: 2\n  global_batch_size: 16\n"
+    "  tensor_model_parallel_size: 1\n  expert_model_parallel_size: 8\n  encoder_seq_length: 4096\n  num_layers: 32\n"
+    "  hidden_size: 4096\n  ffn_hidden_size: 14336\n  num_attention_heads: 32\n  num_moe_experts: 8\n"
+    "  moe_router_topk: 2\n  fp8: {}\n  fp8_params: true\n  optim: {{name: fused_adam, grad_sync_dtype: bf16}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "field", "value"),
+    [
+        ("neox.yml", NEOX % "", "training.attention", "eager"),
+        ("neox.yml", NEOX % ', "attention_config": [[["flash"], 12]]', "training.attention", "flash2"),
+        ("a.yml", f"{AXOLOTL}lora_modules_to_save: [embed_in, embed_out]\n", "training.adapter.train_embeddings", True),
+        ("a.yml", f"{AXOLOTL}lora_modules_to_save: [score]\n", "training.adapter.train_embeddings", False),
+        ("f.yaml", FACTORY.format("first,second"), "training.samples", 2000),
+        ("f.yaml", FACTORY.format("first"), "training.samples", 1000),
+        ("g.yaml", GROUPS.format(5888, 256), "training.predicted_tokens", 256),
+        ("s.sh", SLIME, "training.micro_batch", 4),
+        ("n.yaml", NEMO.format("false"), "training.fp8_weights", None),
+        ("n.yaml", NEMO.format("true"), "training.fp8_weights", True),
+        ("n.yaml", NEMO.format("false"), "training.gradients", "bf16"),
+        ("n.yaml", NEMO.format("false"), "model.spec.experts", 8),
+        (
+            "b.sh",
+            "trtllm-build --model mistralai/Mistral-7B-v0.3 --max_input_len 32768\n",
+            "inference.output_tokens",
+            512,
+        ),
+    ],
+)
+def test_values_stand_for_what_the_tool_does(alone, name: str, text: str, field: str, value: object) -> None:
+    imported = alone(name, text)
+    assert imported.plan.value(field) == value
+    assert not [clash for clash in imported.clashes if clash.rule != "idle_devices"]
+
+
+def test_modules_trained_whole_that_have_no_word_are_named(alone) -> None:
+    imported = alone("a.yml", f"{AXOLOTL}lora_modules_to_save: [embed_in, connector]\n")
+    assert [one.why for one in imported.readings[0].unmodelled] == ["connector trained whole: not counted"]
+
+
+def test_a_section_that_is_switched_off_says_nothing(alone) -> None:
+    text = (
+        "policy: {model_name: Qwen/Qwen3-8B, train_micro_batch_size: 1, dtensor_cfg: {tensor_parallel_size: 1}, "
+        "megatron_cfg: {enabled: false, tensor_model_parallel_size: 4, pipeline_model_parallel_size: 2}}\n"
+        "grpo: {num_prompts_per_step: 8, num_generations_per_prompt: 4}\ncluster: {gpus_per_node: 8}\n"
+    )
+    imported = alone("rl.yaml", text)
+    assert (imported.plan.parallelism.tp, imported.plan.parallelism.pp, imported.clashes) == (1, 1, ())
+
+
+def test_an_option_of_a_tool_is_no_further_name_of_one_that_it_is_like(alone) -> None:
+    options = "--model Qwen/Qwen2.5-7B --model_name bot --model_author me --train_type lora --dataset d"
+    assert not alone("run.sh", f"swift sft {options}\n").clashes
+
+
+def test_what_a_program_does_beside_what_is_counted_is_named(alone) -> None:
+    options = "--pretrained_model_name_or_path stabilityai/stable-diffusion-xl-base-1.0 --train_batch_size 1"
+    imported = alone("run.sh", f"accelerate launch train_controlnet_sdxl.py {options} --resolution 1024\n")
+    assert any("ControlNet" in one.why for reading in imported.readings for one in reading.unmodelled)
