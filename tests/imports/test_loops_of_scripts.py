@@ -122,3 +122,14 @@ def test_what_would_end_a_script_is_taken_not_to_hold(alone, guard: str) -> None
     text = f"import argparse, os\nparser = argparse.ArgumentParser()\n{LIBRARIES}{guard}{LOADED}"
     text += f"arguments = TrainingArguments(per_device_train_batch_size=2)\n{TRAINED}"
     assert alone("train.py", text).plan.training.micro_batch == 2
+
+
+def test_of_several_models_of_a_script_the_first_that_is_known_counts(alone) -> None:
+    text = (
+        "from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification\n"
+        "reward = AutoModelForSequenceClassification.from_pretrained('models/reward/step-92858')\n"
+        "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B')\noptimizer = AdamW(model.parameters())\n"
+        "model(1).loss.backward()\n"
+    )
+    plan = alone("train.py", text).plan
+    assert (plan.model.name, plan.training.predicted_tokens) == ("qwen2.5-7b", None)

@@ -207,7 +207,7 @@ def _model(
         PlanError: no model is named, or the name is unknown.
     """
     built = settings.chosen.get("built_model")
-    given = settings.chosen.get("model", built)
+    given = _of_known_model(settings, catalog) or built
     if any(path in settings.chosen for path in (MODEL, _FILE)):
         return
     if given is None:
@@ -247,6 +247,17 @@ def _model(
         settings.chosen[field] = replace(given, field=field, value=value)
     if match.why:
         yield match.why
+
+
+def _of_known_model(settings: Settings, catalog: Catalog) -> ImportedSetting | None:
+    """Return the option that names the model: of several, as of a reward and a policy, the first that is known."""
+    given = settings.chosen.get("model")
+    alike = [one for one in settings.all.get("model", ()) if given is not None and one.level == given.level]
+    if len({str(one.value) for one in alike}) < 2 or _model_file(str(alike[0].value), alike[0]) is not None:
+        return given
+    names = ((one, str(one.value), str(one.value).rstrip("/").rpartition("/")[2]) for one in alike)
+    known = (one for one, *tried in names if any(named_model(name, catalog) is not None for name in tried))
+    return next(known, given)
 
 
 def _folders(name: str) -> tuple[str, ...]:

@@ -126,6 +126,9 @@ def _settings_of_tool(text: str, name: str) -> Reading | None:
 def _loaded_alike(text: str, readings: Sequence[Reading]) -> None:
     """Drop the types that a script loads models in where those differ: the one that is trained may be any of them."""
     loading = [one for one in readings if one.tool.id == _LOADING]
+    heads = [any(setting.field == Key.TRAINING_PREDICTED_TOKENS for setting in one.settings) for one in loading]
+    for one in loading if any(heads) and not all(heads) else ():  # one of a few classes scores what another answers
+        one.settings = [setting for setting in one.settings if setting.field != Key.TRAINING_PREDICTED_TOKENS]
     types = {next((setting.value for setting in one.settings if setting.field == _TYPE), None) for one in loading}
     if len(types) > 1 or _WIDENS.search(text):
         for one in loading:
