@@ -28,6 +28,11 @@ NEMO = (
     "  hidden_size: 4096\n  ffn_hidden_size: 14336\n  num_attention_heads: 32\n  num_moe_experts: 8\n"
     "  moe_router_topk: 2\n  fp8: {}\n  fp8_params: true\n  optim: {{name: fused_adam, grad_sync_dtype: bf16}}\n"
 )
+NANOTRON = (
+    "parallelism: {dp: 8, tp: 1, pp: 1}\ntokens: {micro_batch_size: 1, sequence_length: 32768}\n"
+    "model: {model_config: {num_hidden_layers: 32, hidden_size: 4608, intermediate_size: 18432, "
+    "num_attention_heads: 36, num_kv_heads: 4, sliding_window_size: 4096, vocab_size: 49152}}\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -83,3 +88,28 @@ def test_what_a_program_does_beside_what_is_counted_is_named(alone) -> None:
     options = "--pretrained_model_name_or_path stabilityai/stable-diffusion-xl-base-1.0 --train_batch_size 1"
     imported = alone("run.sh", f"accelerate launch train_controlnet_sdxl.py {options} --resolution 1024\n")
     assert any("ControlNet" in one.why for reading in imported.readings for one in reading.unmodelled)
+
+
+def test_a_default_that_stands_for_what_only_a_run_tells_says_so(alone) -> None:
+    text = (
+        "from transformers import Trainer, TrainingArguments\n"
+        "arguments = TrainingArguments(per_device_train_batch_size=settings.batch, bf16=True)\n"
+        "Trainer(args=arguments)\n"
+    )
+    words = alone("train.py", text).settings["training.micro_batch"].words
+    assert words.endswith("train.py:2: per_device_train_batch_size not read, 8 by default")
+
+
+def test_a_trainer_whose_settings_are_not_read_has_those_of_its_library(alone) -> None:
+    text = "from trl import SFTTrainer\nSFTTrainer(model='Qwen/Qwen2.5-7B', args=made_elsewhere)\n"
+    imported = alone("train.py", text)
+    training = imported.plan.training
+    assert (training.micro_batch, training.seq_len, training.checkpointing) == (8, 1024, "full")
+    assert any("the tool's default counts" in one.why for one in imported.readings[0].unmodelled)
+
+
+def test_the_beginning_of_one_name_stands_for_it_as_parsers_take_it(alone) -> None:
+    command = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B --context-len 4096\n"
+    imported = alone("run.sh", command)
+    assert imported.plan.inference.prompt_tokens + imported.plan.inference.output_tokens == 4096
+    assert not imported.readings[0].unknown

@@ -20,6 +20,7 @@ _OF_THE_SHELL = re.compile(r"\$\{?[.#!]*\w|\$\(|`")  # A variable, or what a com
 _OUTER_FOLDER = re.compile(r"^\$[^/\s]*/(?:[^/]*\$[^/]*/)*")  # Folders above a file that only the shell knows
 _UNASKED = frozenset({Key.TRAINING_LEARNING_RATE})
 _ARGUMENTS = frozenset({"$@", "$*", "${@}"})  # Those of a script itself
+_SHORTEST = 6  # Letters of a name that stand for all of it
 _SERVED, _NOT_TRAINED = "infer", "nothing in it trains"
 
 
@@ -47,6 +48,7 @@ class _Options:
     def __init__(self, document: Document, reading: Reading) -> None:
         self._document = document
         self._reading = reading
+        self._unread: dict[str, Place] = {}  # options that are given, by what only a run tells, or no value of theirs
 
     def section(self, data: Mapping[str, Plain], owner: Tool, path: KeyPath, above: str) -> None:
         """Read the options of a tool; ``above`` is the name of their section, dot included."""
@@ -74,6 +76,9 @@ class _Options:
         place = self._document.place(*path)
         if name not in owner.known and name.startswith("no_") and name[3:] in owner.known and value is True:
             name, value = name[3:], False
+        if name not in owner.known and written.startswith("--"):  # parsers take the beginning of one name for it
+            alike = {owner.named(known) for known in owner.known if known.startswith(name)}
+            name = alike.pop() if len(name) >= _SHORTEST and len(alike) == 1 else name
         option = owner.options.get(name)
         if option is not None and option.tool and isinstance(value, str):
             value = _OUTER_FOLDER.sub("", value)
@@ -93,6 +98,8 @@ class _Options:
         is_section = isinstance(value, dict) and has_sections
         if option is not None and not (is_section and not option.tool):
             is_known = self._known(option, value, owner, path)
+            if is_open or not is_known:
+                self._unread[name] = place
             return {name} if is_known and value is not None else set()
         if isinstance(value, dict) and is_section:
             if value.get("enabled") is False:  # what is switched off does nothing
@@ -157,9 +164,10 @@ class _Options:
         for name, option in owner.options.items():
             if option.default is NOTHING or name in seen:
                 continue
-            place = Place(file, None, name)
+            place, text = self._unread.get(name, Place(file, None, name)), shown(option.default)
             read = self._values(option, option.default, place)  # type: ignore[arg-type]  # plain data
-            self._add(read.values, ImportedSetting("", None, place, shown(option.default), owner.id, "default"))
+            text = f"not read, {text} by default" if name in self._unread else text
+            self._add(read.values, ImportedSetting("", None, place, text, owner.id, "default"))
         self._add(owner.defaults, ImportedSetting("", None, Place(file), "", owner.id, "default"))
         if not path:
             self._add(owner.sets, ImportedSetting("", None, Place(file), "", owner.id))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from capacity_tui.engine.catalog import Plain, read_text
+from capacity_tui.engine.catalog import Document, Plain, read_text
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.batches import OF_LOOPS
@@ -46,6 +46,7 @@ _LOADING = "loading"  # The tool that loads models in Python
 _TYPE = "loaded_in"  # What it says of the type of one
 _ADAPTS = frozenset({"peft", "adapting"})  # What puts adapters on one
 _TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
+_TRAINERS = "trainers"  # What trains in Python
 _LOOP = "pytorch"  # What says how a loop of a script's own trains, which no trainer takes
 _LEARNS = re.compile(r"\bbackward\(|\.(?:old_)?fit\(")  # What such a loop calls, or what takes its batches
 _AROUND = frozenset({_LOOP, "sentence_transformers", "fsdp", "deepspeed_engine"})  # What takes them, or spreads them
@@ -160,6 +161,15 @@ def explain(readings: Sequence[Reading]) -> None:
     }
     for reading in readings:
         reading.unmodelled = [one for one in reading.unmodelled if not is_read.get(one.place.field or "")]
+        if reading.tool.id == _TRAINERS and Key.TRAINING_MICRO_BATCH not in fields:
+            reading.settings += _defaults_of_trainer(reading)
+
+
+def _defaults_of_trainer(reading: Reading) -> Iterator[ImportedSetting]:
+    """Yield what a trainer does that is given no settings, or some that are not read."""
+    of_trl = any(setting.value == "trl" for setting in reading.settings)
+    usual = read_document(Document({}, reading.file), tool("trl" if of_trl else "trainer"))
+    yield from (setting for setting in usual.settings if setting.level == "default")
 
 
 def started(reading: Reading, called: str) -> Reading:
