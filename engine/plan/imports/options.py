@@ -72,13 +72,9 @@ class _Options:
 
     def _option(self, written: str, value: Plain, owner: Tool, path: KeyPath) -> set[str]:
         """Read one option; return the names of what was given."""
-        name = owner.named(written)
-        place = self._document.place(*path)
+        name, place = _name_of(written, owner), self._document.place(*path)
         if name not in owner.known and name.startswith("no_") and name[3:] in owner.known and value is True:
             name, value = name[3:], False
-        if name not in owner.known and written.startswith("--"):  # parsers take the beginning of one name for it
-            alike = {owner.named(known) for known in owner.known if known.startswith(name)}
-            name = alike.pop() if len(name) >= _SHORTEST and len(alike) == 1 else name
         option = owner.options.get(name)
         if option is not None and option.tool and isinstance(value, str):
             value = _OUTER_FOLDER.sub("", value)
@@ -171,6 +167,15 @@ class _Options:
         self._add(owner.defaults, ImportedSetting("", None, Place(file), "", owner.id, "default"))
         if not path:
             self._add(owner.sets, ImportedSetting("", None, Place(file), "", owner.id))
+
+
+def _name_of(written: str, owner: Tool) -> str:
+    """Return the name of an option of a tool; parsers of commands take the beginning of one name for it."""
+    name = owner.named(written)
+    if name in owner.known or not written.startswith("--") or len(name) < _SHORTEST:
+        return name
+    alike = {owner.named(known) for known in owner.known if known.startswith(name)}
+    return alike.pop() if len(alike) == 1 else name
 
 
 def _below(name: str, value: Mapping[str, Plain]) -> set[str]:
