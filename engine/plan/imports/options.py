@@ -98,13 +98,7 @@ class _Options:
                 self._unread[name] = place
             return {name} if is_known and value is not None else set()
         if isinstance(value, dict) and is_section:
-            if value.get("enabled") is False:  # what is switched off does nothing
-                self._reading.ignored += [self._document.place(*path, key) for key in value if key != "enabled"]
-                value = {"enabled": False}
-            before = len(self._reading.settings)
-            self.section(value, owner, path, f"{name}.")
-            inner = {f"{name}.{setting.place.field}" for setting in self._reading.settings[before:]}
-            return inner | _below(name, value)
+            return self._section_of(name, value, owner, path)
         if name in owner.unmodelled:
             if is_open or (word_of(value) not in _OFF and value not in ([], {})):
                 self._reading.unmodelled.append(Remark(place, owner.unmodelled[name]))
@@ -114,6 +108,16 @@ class _Options:
             close = nearest(written, owner.known, 1)
             self._reading.unknown.append(Remark(place, close[0] if close else ""))
         return set()
+
+    def _section_of(self, name: str, value: dict[str, Plain], owner: Tool, path: KeyPath) -> set[str]:
+        """Read a section of a tool; return the names of what was given. What is switched off does nothing."""
+        if value.get("enabled") is False:
+            self._reading.ignored += [self._document.place(*path, key) for key in value if key != "enabled"]
+            value = {"enabled": False}
+        before = len(self._reading.settings)
+        self.section(value, owner, path, f"{name}.")
+        inner = {f"{name}.{setting.place.field}" for setting in self._reading.settings[before:]}
+        return inner | _below(name, value)
 
     def _known(self, option: Option, value: Plain, owner: Tool, path: KeyPath) -> bool:
         """Read an option that the tool has; return whether it has the value too."""
