@@ -172,3 +172,64 @@ LF_PAIRS = "stage: dpo\ndo_train: true\nfinetuning_type: lora\nmodel_name_or_pat
 def test_training_on_pairs_without_a_reference_and_of_scores_is_told_apart(written, name, text, preference) -> None:
     imported = written(name, text)
     assert (imported.plan.training.preference, imported.clashes) == (preference, ())
+
+
+_AREAL = """actor: {{path: Qwen/Qwen2.5-7B, backend: {backend}, gradient_checkpointing: true, dtype: bfloat16,
+  kl_ctl: 0.0, mb_spec: {{max_tokens_per_mb: 8192}}, optimizer: {{type: adam, lr: 1.0e-6}}}}
+{generates}train_dataset: {{batch_size: 64, path: d, type: {kind}, max_length: 1024}}
+"""
+_GENERATES = "gconfig: {n_samples: 4, max_new_tokens: 3072}\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "generates", "backend", "preference", "length", "micro", "devices"),
+    [
+        ("rl", _GENERATES, '"fsdp:d4"', "grpo", 4096, 2, 4),
+        ("rl", _GENERATES, '"sglang:d4+megatron:d2p2t1"', "grpo", 4096, 2, 4),
+        ("dpo", "", '"fsdp:d8p1t1"', "dpo", 1024, 4, 8),
+        ("sft", "", '"fsdp:d8"', "none", 1024, 8, 8),
+    ],
+)
+def test_experiments_of_areal_are_read(
+    alone, kind: str, generates: str, backend: str, preference: str, length: int, micro: int, devices: int
+) -> None:
+    imported = alone("areal.yaml", _AREAL.format(kind=kind, generates=generates, backend=backend))
+    plan = imported.plan
+    assert [reading.tool.id for reading in imported.readings] == ["areal"]
+    assert (plan.training.preference, plan.training.seq_len, plan.training.micro_batch) == (preference, length, micro)
+    assert (plan.hardware.devices, plan.parallelism.pp) == (devices, 2 if "p2" in backend else 1)
+
+
+_ROLL = """pretrain: Qwen/Qwen2.5-7B
+{lengths}
+{learns}
+actor_train:
+  model_args: {{disable_gradient_checkpointing: false, dtype: bf16}}
+  training_args: {{learning_rate: 1.0e-6, per_device_train_batch_size: 1, gradient_accumulation_steps: 32}}
+  strategy_args: {{strategy_name: {strategy}, strategy_config: {{tensor_model_parallel_size: 2}}}}
+  device_mapping: list(range(0,16))
+"""
+
+
+@pytest.mark.parametrize(
+    ("lengths", "learns", "strategy", "preference", "reference"),
+    [
+        ("prompt_length: 2048\nresponse_length: 4096", "adv_estimator: grpo", "megatron_train", "grpo", "kept"),
+        ("sequence_length: 6144", "chosen_key: chosen", "megatron_train", "dpo", "kept"),
+        (
+            "prompt_length: 2048\nresponse_length: 4096",
+            "adv_estimator: reinforce\ninit_kl_coef: 0.0",
+            "fsdp2_train",
+            "grpo",
+            "precomputed",
+        ),
+    ],
+)
+def test_pipelines_of_roll_are_read(
+    alone, lengths: str, learns: str, strategy: str, preference: str, reference: str
+) -> None:
+    text = _ROLL.format(lengths=lengths, learns=learns, strategy=strategy)
+    plan = alone("roll.yaml", text, {"hardware.devices": 16}).plan
+    assert (plan.training.preference, plan.training.reference, plan.training.seq_len) == (preference, reference, 6144)
+    assert (plan.training.global_batch, plan.parallelism.tp, plan.hardware.devices) == (256, 2, 16)
+    assert plan.training.framework == ("fsdp" if "fsdp" in strategy else "megatron")

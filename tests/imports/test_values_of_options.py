@@ -113,3 +113,13 @@ def test_the_beginning_of_one_name_stands_for_it_as_parsers_take_it(alone) -> No
     imported = alone("run.sh", command)
     assert imported.plan.inference.prompt_tokens + imported.plan.inference.output_tokens == 4096
     assert not imported.readings[0].unknown
+
+
+def test_recipes_of_nemo_are_read_by_the_factory_that_a_command_names(alone) -> None:
+    command = "nemo llm pretrain --factory 'llama3_8b(num_nodes=2, num_gpus_per_node=4)' trainer.max_steps=100 -y\n"
+    imported = alone("run.sh", command, {"hardware.devices": 8})
+    plan = imported.plan
+    assert (plan.model.name, plan.training.seq_len, plan.training.global_batch) == ("llama-3-8b", 8192, 512)
+    assert (plan.parallelism.cp, plan.training.steps, plan.hardware.per_node) == (2, 100, 4)
+    tuned = alone("run.sh", "nemo llm finetune --factory \"llama3_8b(peft_scheme='dora')\"\n").plan
+    assert (tuned.training.method, tuned.training.steps) == ("dora", 1000)

@@ -20,6 +20,8 @@ PREFERENCE, GROUPED = Key.TRAINING_PREFERENCE, "grpo"
 
 SPLITS = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 
+_PAIRED = frozenset({"dpo", "orpo", "reward"})  # What learns from two sequences at a time
+
 _USUAL_LENGTH = TrainingSection.model_fields["seq_len"].default
 
 OF_LOOPS = {
@@ -38,6 +40,10 @@ def answers(settings: Settings) -> None:
     """Settle what is learned from rewarded answers: so many to each prompt, each with its prompt."""
     prompt = settings.count("prompt_length", settings.count("usual_prompt"))
     answer = settings.count("answer_length", settings.count("usual_answer"))
+    sample = settings.count("sample_length")  # of a prompt where answers are written, else of all that is learned
+    prompt = prompt or (sample if answer else None)
+    if sample and not answer:
+        settings.set(Key.TRAINING_SEQ_LEN, sample, settings.chosen["sample_length"])
     together = settings.count("generated_length")
     if together and answer and "prompt_length" not in settings.chosen:
         prompt = max(1, together - answer)
@@ -62,7 +68,7 @@ def answers(settings: Settings) -> None:
         settings.derive(GLOBAL, prompts * answers, f"{prompts} prompts with {answers} answers")
     together, length = settings.count("tokens_together"), settings.count(Key.TRAINING_SEQ_LEN)
     if settings.value("tokens_fill_batches") and together:
-        whole = length or _USUAL_LENGTH
+        whole = (length or _USUAL_LENGTH) * (2 if settings.value(PREFERENCE) in _PAIRED else 1)
         settings.derive(MICRO, _filled(settings, together // whole), f"{together} tokens in sequences of {whole}")
     of_step = settings.count("tokens_of_step")
     if of_step and length:

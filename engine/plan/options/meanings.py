@@ -53,6 +53,16 @@ _JMP = {
 """Number types as jmp calls them."""
 _GUESSED = ("num_speculative_tokens", "max_draft_len", "num_nextn_predict_layers")  # As vLLM and TensorRT-LLM say it
 _STATES = ("mamba", "rwkv")  # Kinds of layers without attention, as GPT-NeoX calls them
+_GIVEN = re.compile(r"(\w+)\s*=\s*['\"]?(\w+)")  # What a call in a text is given
+_LAYOUT = re.compile(r"(?<![a-z])([dptce])(\d+)")  # d4p2t1: replicas, stages and the like by a letter
+_SIZES = {
+    "d": "replicas",
+    "p": Key.PARALLELISM_PP,
+    "t": Key.PARALLELISM_TP,
+    "c": Key.PARALLELISM_CP,
+    "e": Key.PARALLELISM_EP,
+}
+_RANGE = re.compile(r"range\((?:(\d+),\s*)?(\d+)\)")
 _SLOTS = re.compile(r"\d+(?:, ?\d+)*")  # Devices of a host, by their numbers
 
 
@@ -294,9 +304,32 @@ def duration(value: Plain) -> object:
 def included(value: Plain) -> object:
     """Return the processes on the devices that a run is to take: ``host-1:0,1@host-2:0,1``, or ``[0, 1]``."""
     given = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    if ranges := _RANGE.findall(given):  # list(range(0, 8)) of ROLL
+        return {"processes": sum(int(end) - int(start or 0) for start, end in ranges)}
     hosts = [host.rpartition(":")[2].strip("[] ") for host in given.split("@")]
     processes = sum(len(slots.split(",")) for slots in hosts)
     return {"processes": processes, "nodes": len(hosts)} if all(map(_SLOTS.fullmatch, hosts)) else None
+
+
+def factory(value: Plain) -> object:
+    """Return what stands in the brackets of a recipe: ``llama3_8b(num_nodes=2, peft_scheme='lora')``."""
+    given = dict(_GIVEN.findall(str(value)))
+    sizes = {"num_nodes": "nodes", "num_gpus_per_node": "per_process"}
+    read: dict[str, object] = {field: size(given[name]) for name, field in sizes.items() if name in given}
+    return read | ({Key.TRAINING_METHOD: given["peft_scheme"]} if given.get("peft_scheme") in ("lora", "dora") else {})
+
+
+def allocation(value: Plain) -> object:
+    """Return how AReaL lays training out: ``sglang:d4+megatron:d2p2t1``, of which what trains stands last."""
+    trains = str(value).rpartition("+")[2]
+    sizes = {letter: int(number) for letter, number in _LAYOUT.findall(trains)}
+    if not sizes:
+        raise UnreadError("sizes by their letters, as fsdp:d4 or sglang:d4+megatron:d2p2t1")
+    is_megatron = "megatron" in trains or sizes.get("p", 1) > 1
+    read: dict[str, object] = {field: sizes[letter] for letter, field in _SIZES.items() if letter in sizes}
+    return read | (
+        {Key.TRAINING_FRAMEWORK: "megatron", "sharded": False, Key.PARALLELISM_ZERO: 1} if is_megatron else {}
+    )
 
 
 def layer_kinds(value: Plain) -> object:
@@ -348,6 +381,8 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "mixed_policy": mixed_policy,
         "included": included,
         "layer_kinds": layer_kinds,
+        "factory": factory,
+        "allocation": allocation,
     }
 )
 """By the name that tables use; each returns a value, values by field, or None for nothing."""

@@ -97,8 +97,10 @@ class Command:
     @property
     def started(self) -> str:
         """The words that say what runs: the program, and the configuration that it is told by name."""
-        data = self.document.data
-        named = data.get("--config") if isinstance(data, dict) else None
+        data = self.document.data if isinstance(self.document.data, dict) else {}
+        named, made = data.get("--config"), data.get("--factory")
+        if isinstance(made, str):  # nemo llm pretrain --factory "llama3_8b(num_nodes=2)"
+            named = f"{made.partition('(')[0]}.{self.program.rpartition(' ')[2]}_recipe"
         return f"{self.program} {named}" if isinstance(named, str) else self.program
 
     @property
