@@ -123,3 +123,9 @@ def test_recipes_of_nemo_are_read_by_the_factory_that_a_command_names(alone) -> 
     assert (plan.parallelism.cp, plan.training.steps, plan.hardware.per_node) == (2, 100, 4)
     tuned = alone("run.sh", "nemo llm finetune --factory \"llama3_8b(peft_scheme='dora')\"\n").plan
     assert (tuned.training.method, tuned.training.steps) == ("dora", 1000)
+
+
+def test_a_model_that_always_reads_as_much_is_trained_at_that(alone) -> None:
+    options = "--model_name_or_path openai/whisper-small --per_device_train_batch_size 4 --output_dir x"
+    imported = alone("run.sh", f"python run_speech_recognition_seq2seq.py {options}\n")
+    assert imported.settings["training.seq_len"].words == "the model takes 1500 tokens"
