@@ -359,3 +359,34 @@ def test_a_folder_of_a_container_is_that_of_its_volume(alone) -> None:
     imported = alone("compose.yml", _MOUNTED)
     assert imported.plan.model.name == "./models/Qwen2.5-7B-Instruct-GPTQ-Int4"
     assert any("Meta-Llama-3.1-8B" in one.why for reading in imported.readings for one in reading.unmodelled)
+
+
+_IMAGE = """# syntax=docker/dockerfile:1
+FROM {image}
+ENV HF_HOME=/models \\
+    # where models lie
+    {variables}
+RUN pip install hf_transfer
+EXPOSE 8000
+{started}
+"""
+
+
+@pytest.mark.parametrize(
+    ("image", "variables", "started", "longest"),
+    [
+        (
+            "vllm/vllm-openai:v0.8.5",
+            "A=1",
+            'ENTRYPOINT ["python3", "-m", "vllm.entrypoints.openai.api_server"]\n'
+            'CMD ["--model", "Qwen/Qwen3-8B", \\\n  "--max-model-len", "4096"]',
+            4096,
+        ),
+        ("python:3.12", "MODEL=Qwen/Qwen3-8B", "CMD vllm serve $MODEL --max-model-len 4096", 4096),
+        ("ghcr.io/huggingface/text-generation-inference:2.4", "MODEL_ID=Qwen/Qwen3-8B MAX_TOTAL_TOKENS=4096", "", 4096),
+    ],
+)
+def test_what_an_image_is_made_to_start_is_read(alone, image: str, variables: str, started: str, longest: int) -> None:
+    imported = alone("Dockerfile", _IMAGE.format(image=image, variables=variables, started=started))
+    plan = imported.plan
+    assert (plan.model.name, plan.inference.prompt_tokens + plan.inference.output_tokens) == ("qwen3-8b", longest)

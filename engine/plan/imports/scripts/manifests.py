@@ -19,6 +19,7 @@ from capacity_tui.engine.plan.imports.scripts.shell import filled_text
 from capacity_tui.engine.plan.imports.scripts.starting import (
     configurations_of,
     configured,
+    image_file,
     program_of_image,
     variables_of,
     with_volumes,
@@ -89,7 +90,8 @@ def manifest_of(text: str, name: str) -> Manifest | None:
         return Manifest(_unit(text), name=name)
     if (model := _model_file(text)) is not None:
         return Manifest(model, name=name)
-    documents = [*_documents(text, name)]
+    image = image_file(text)
+    documents = [*_documents(text, name)] if image is None else [Document(image, name)]
     held = configurations_of(document.data for document in documents)
     documents = [replace(document, data=configured(document.data, held)) for document in documents]
     containers = [container for document in documents for container in _containers(document, document.data)]

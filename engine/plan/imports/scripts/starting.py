@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -46,6 +48,14 @@ _SPREADS = frozenset(
 
 PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 
+_CONTINUED = re.compile(r"\\[ \t]*\n(?:[ \t]*#.*\n)*")  # A line that goes on, and comments between
+_INSTRUCTION = re.compile(
+    r"(FROM|ARG|ENV|RUN|CMD|ENTRYPOINT|COPY|ADD|WORKDIR|EXPOSE|USER|VOLUME|LABEL|SHELL|HEALTHCHECK|STOPSIGNAL|ONBUILD)"
+    r"\s+(.*)",
+    re.IGNORECASE,
+)
+"""Of a file of Docker."""
+_PAIR = re.compile(r"(\w+)=(\"[^\"]*\"|'[^']*'|\S*)")
 _VOLUME = re.compile(r"([^:]*/[^:]*[^:/])/?:(/[^:]+?)/?(?::\w+)?")  # A folder of the machine, and of the container
 _WHOLE_PATH = r"(?<![\w./-]){}/?(?![\w./-])"  # That alone: what lies below it has a name of its own
 
@@ -209,6 +219,35 @@ def variables_of(value: Plain) -> Iterator[tuple[str, str]]:
         elif isinstance(entry, str) and "=" in entry:
             name, _, text = entry.partition("=")
             yield name, text
+
+
+def image_file(text: str) -> dict[str, Plain] | None:
+    """Return what a file of Docker has its image start, as a service of a compose file; None for other texts."""
+    lines = [line.strip() for line in _CONTINUED.sub(" ", text).splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    given = [match for match in map(_INSTRUCTION.fullmatch, lines) if match]
+    last = {match[1].upper(): match[2] for match in given}
+    begins = _INSTRUCTION.fullmatch(lines[0]) if lines else None
+    if begins is None or begins[1].upper() not in ("FROM", "ARG") or "FROM" not in last:
+        return None
+    service: dict[str, Plain] = {"image": last["FROM"].split()[0]}
+    variables: dict[str, Plain] = {}
+    for match in given:
+        if match[1].upper() == "ENV":
+            pairs = _PAIR.findall(match[2]) or [match[2].partition(" ")[::2]]
+            variables |= {name: value.strip("\"' ") for name, value in pairs}
+    for instruction, part in (("ENTRYPOINT", "entrypoint"), ("CMD", "command")):
+        if (words := last.get(instruction)) is not None:
+            service[part] = _listed(words)
+    return {**service, "environment": variables}
+
+
+def _listed(words: str) -> Plain:
+    """Return the words of an instruction, which is a list in JSON or a line of a shell."""
+    with suppress(ValueError):
+        listed: Plain = json.loads(words)
+        return listed
+    return words
 
 
 def configurations_of(documents: Iterable[Plain]) -> Mapping[str, Mapping[str, Plain]]:
