@@ -126,3 +126,15 @@ def test_texts_with_values_written_into_them_are_read(alone) -> None:
         "Trainer(model, args=TrainingArguments(per_device_train_batch_size=2))\n"
     )
     assert alone("train.py", text).plan.model.name == "qwen2.5-7b"
+
+
+def test_a_model_that_sagemaker_serves_is_read_with_its_machine(tmp_path) -> None:
+    (tmp_path / "deploy.py").write_text(
+        "import json\nfrom sagemaker.huggingface import HuggingFaceModel\n"
+        "settings = {'HF_MODEL_ID': 'Qwen/Qwen3-8B', 'SM_NUM_GPUS': json.dumps(4), 'MAX_INPUT_LENGTH': '2048',\n"
+        "            'MAX_TOTAL_TOKENS': '4096'}\nmodel = HuggingFaceModel(role=role, env=settings)\n"
+        "model.deploy(initial_instance_count=2, instance_type='ml.g5.12xlarge')\n"
+    )
+    plan = import_plan([str(tmp_path / "deploy.py")]).plan
+    assert (plan.model.name, plan.hardware.name, plan.hardware.devices) == ("qwen3-8b", "aws-g5-12xlarge", 8)
+    assert (plan.parallelism.tp, plan.inference.prompt_tokens, plan.inference.output_tokens) == (4, 2048, 2048)

@@ -81,6 +81,11 @@ def hub_name(value: Plain) -> object:
     return None if name is None or "://" in str(name) else str(name).partition("@")[0]
 
 
+def instance(value: Plain) -> object:
+    """Return a machine of a cloud by its name, which SageMaker writes something before: ``ml.g5.12xlarge``."""
+    return str(text(value) or "").removeprefix("ml.") or None
+
+
 def mixed_policy(value: Plain) -> object:
     """Return the number type of products and of weights from a policy of jmp: ``p=f32,c=bfloat16``."""
     parts = dict(part.strip().partition("=")[::2] for part in str(text(value) or "").casefold().split(","))
@@ -383,6 +388,7 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "layer_kinds": layer_kinds,
         "factory": factory,
         "allocation": allocation,
+        "instance": instance,
     }
 )
 """By the name that tables use; each returns a value, values by field, or None for nothing."""

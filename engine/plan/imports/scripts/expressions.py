@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -366,6 +367,7 @@ _CALLS: Mapping[str, Callable[[ast.Call, Mapping[str, Plain]], Plain]] = {
     "environ.get": _variable,
     "get": _got,
     "split": _cut,
+    "dumps": lambda call, constants: json.dumps(literal(call.args[0], constants)),
     **dict.fromkeys(("lower", "upper", "strip"), _spelled),
     "path.join": lambda call, constants: _joined(call.args, constants),
 }
