@@ -129,3 +129,9 @@ def test_a_model_that_always_reads_as_much_is_trained_at_that(alone) -> None:
     options = "--model_name_or_path openai/whisper-small --per_device_train_batch_size 4 --output_dir x"
     imported = alone("run.sh", f"python run_speech_recognition_seq2seq.py {options}\n")
     assert imported.settings["training.seq_len"].words == "the model takes 1500 tokens"
+
+
+def test_a_network_of_layers_has_no_length(alone) -> None:
+    options = "--model_name_or_path microsoft/resnet-50 --per_device_train_batch_size 4 --output_dir x --bf16"
+    imported = alone("run.sh", f"python run_image_classification.py {options}\n")
+    assert (imported.plan.model.name, "training.seq_len" in imported.settings) == ("resnet-50", False)

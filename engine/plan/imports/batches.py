@@ -110,7 +110,7 @@ def target(settings: Settings, row: Architecture | None) -> None:
 
     A decoder has it behind what it is written from. A model that takes less than the usual length has all it takes.
     """
-    longest = 0 if row is None else shape_of(row).fixed_length or int(row.max_context or 0)
+    longest = shape_of(row).fixed_length or int(row.max_context or 0) if row is not None and row.heads else 0
     if 0 < longest < _USUAL_LENGTH and LENGTH not in settings.chosen and settings.value(Key.TASK) != "infer":
         settings.derive(LENGTH, longest, f"the model takes {longest} tokens")
     option, source = settings.chosen.get("target_length"), settings.chosen.get(LENGTH)
