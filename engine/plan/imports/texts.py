@@ -6,6 +6,7 @@ import re
 import textwrap
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 
 from pydantic import BaseModel
 
@@ -31,18 +32,16 @@ def read_text_of_tool(text: str, name: str) -> Document:
     Raises:
         DocumentError: it is none of the forms.
     """
-    if text.lstrip()[:1] == "{":
-        # Tabs are spaces in JSON; YAML, which it is part of otherwise, has none.
-        return read_yaml(text.replace("\t", " "), name, of_other_tool=True)
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        document = read_yaml(text, name, of_other_tool=True)
-        data = document.data
-        for _ in range(_DEEPEST):
-            data = _interpolated(data, data, ())
-        return Document(data, name, document.lines)
-    return Document(tables, name, dict(_toml_lines(text)))
+    is_json = text.lstrip()[:1] == "{"
+    with suppress(tomllib.TOMLDecodeError):
+        if not is_json:
+            return Document(tomllib.loads(text), name, dict(_toml_lines(text)))
+    # Tabs are spaces in JSON; YAML, which it is part of otherwise, has none.
+    document = read_yaml(text.replace("\t", " ") if is_json else text, name, of_other_tool=True)
+    data = document.data
+    for _ in range(_DEEPEST):
+        data = _interpolated(data, data, ())
+    return Document(data, name, document.lines)
 
 
 def _interpolated(data: Plain, whole: Plain, path: KeyPath) -> Plain:
