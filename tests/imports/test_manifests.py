@@ -292,7 +292,8 @@ def test_a_run_of_mosaicml_holds_the_parameters_of_its_command(plan_of) -> None:
     run = (
         "name: run\nimage: mosaicml/llm-foundry:2.6.0\ncompute: {gpus: 16, cluster: CLUSTER}\n"
         "command: |\n  cd llm-foundry/scripts\n  composer train/train.py /mnt/config/parameters.yaml\n"
-        "parameters:\n  variables: {longest: 4096}\n  max_seq_len: ${variables.longest}\n  global_train_batch_size: 512\n  device_train_microbatch_size: 4\n"
+        "parameters:\n  variables: {longest: 4096}\n  max_seq_len: ${variables.longest}\n"
+        "  global_train_batch_size: 512\n  device_train_microbatch_size: 4\n"
         "  model: {name: hf_causal_lm, pretrained_model_name_or_path: Qwen/Qwen3-8B}\n"
         "  max_duration: 10ba\n  precision: amp_bf16\n  fsdp_config: {sharding_strategy: FULL_SHARD}\n"
     )

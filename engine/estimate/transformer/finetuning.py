@@ -297,7 +297,7 @@ def adapter_parameters(shape: TransformerShape, adapter: Adapter) -> tuple[Numbe
     """
     if adapter.kind == PROMPT:
         return adapter.rank * shape.hidden, 0.0
-    trained, parameters = TRAINED[adapter.kind], {False: 0.0, True: 0.0}
+    trained, parameters = TRAINED[adapter.kind], dict[bool, Number]({False: 0.0, True: 0.0})
     for matrix in _matrices(shape, adapter):
         parameters[matrix.routed] += shape.layers * matrix.number * trained(matrix.rows, matrix.columns, adapter.rank)
     return parameters[False], parameters[True]

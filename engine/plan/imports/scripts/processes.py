@@ -68,7 +68,7 @@ class _Named(ast.NodeTransformer):
             return node
         words = {word.arg: word.value for word in node.keywords}
         size, count = words.get("size"), words.get("count", ast.Constant(1))
-        kind = f"{node.func.attr}-{size.value}:" if isinstance(size, ast.Constant) else f"{node.func.attr}:"
+        kind = f"{node.func.attr}-{size.value!s}:" if isinstance(size, ast.Constant) else f"{node.func.attr}:"
         return ast.copy_location(ast.JoinedStr([ast.Constant(kind), ast.FormattedValue(count, -1)]), node)
 
 
