@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from capacity_tui.engine.errors import PlanError
+
 LIBRARIES = (
     "import os\nimport sys\nimport torch\nfrom transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n"
 )
@@ -133,3 +135,8 @@ def test_of_several_models_of_a_script_the_first_that_is_known_counts(alone) -> 
     )
     plan = alone("train.py", text).plan
     assert (plan.model.name, plan.training.predicted_tokens) == ("qwen2.5-7b", None)
+
+
+def test_what_only_spreads_models_of_others_is_no_run(alone) -> None:
+    with pytest.raises(PlanError, match="no call of a known tool"):
+        alone("wrap.py", "from torch.distributed.fsdp import fully_shard\ndef wrap(model):\n    fully_shard(model)\n")
