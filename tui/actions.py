@@ -28,7 +28,6 @@ class Commanded(MessagePump):
         return "", ""
 
     def action_perform(self, name: str) -> None:
-        """Do what an action asks for."""
         self.commands[name]()
 
 
@@ -244,12 +243,10 @@ def bindings(scope: str) -> list[BindingType]:
 
 
 def key_codes(action: Action, keymap: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys of an action as Textual names them."""
     return tuple(key.strip() for key in keymap.get(action.id, action.keys).split(","))
 
 
 def key_names(action: Action, keymap: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys of an action as a person would write them."""
     return tuple(map(_key_name, key_codes(action, keymap)))
 
 

@@ -187,14 +187,12 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
     # Actions
 
     def action_command_palette(self) -> None:
-        """Find a command by a part of its name."""
         from capacity_tui.tui.views.dialogs.palette import Palette
 
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
 
     def _show_start(self) -> None:
-        """Ask what is wanted, in one line."""
         from capacity_tui.tui.views.dialogs.start import StartPrompt
 
         if not isinstance(self.screen, ModalScreen):
@@ -228,7 +226,6 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
         self.push_screen(TextDialog("The last error", build, self.session.copy))
 
     def _use_next_theme(self) -> None:
-        """Walk through the bundled themes."""
         names = themes.BUNDLED
         position = names.index(self._theme_name) if self._theme_name in names else -1
         name = names[(position + 1) % len(names)]

@@ -264,7 +264,6 @@ def _hardware(catalog: Catalog, machine: Machine | None) -> Iterator[Choice]:
 
 
 def _offer(row: InstanceRow) -> str:
-    """Return where an instance is, what it has, and who offers it."""
     is_spot = row.on_demand_usd_per_hour is None and row.spot_usd_per_hour is not None
     parts = (row.region, row.devices_words, f"{row.provider} {row.name}", "spot capacity" if is_spot else "", _age(row))
     return " · ".join(part for part in parts if part)
@@ -282,7 +281,6 @@ def _regions(catalog: Catalog) -> Iterator[Choice]:
 
 
 def _region_text(row: RegionRow) -> str:
-    """Return whose region it is and where, or that it is a part of the world."""
     parts = (row.provider, row.name, ", ".join(row.areas)) if row.provider else ("part of the world", row.name)
     return " · ".join(filter(None, parts))
 

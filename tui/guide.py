@@ -60,12 +60,10 @@ class Guide:
 
     @property
     def is_over(self) -> bool:
-        """Whether there is nothing more to try."""
         return self._at == len(_STEPS)
 
     @property
     def has_begun(self) -> bool:
-        """Whether any of the keys was tried."""
         return self._at > 0 or self._is_done
 
     def wordings(self, *, on_plan: bool) -> tuple[str, ...]:
@@ -82,7 +80,6 @@ class Guide:
         return tuple(f"{self._at + 1} of {len(_STEPS)}: {text}" for text in (step.text, step.brief))
 
     def take(self, action: str) -> None:
-        """Take note of what was done."""
         self._is_done |= not self.is_over and action in _STEPS[self._at].actions
 
     def go_on(self) -> bool:
@@ -93,5 +90,4 @@ class Guide:
         return self.is_over
 
     def end(self) -> None:
-        """Say no more."""
         self._at, self._is_done = len(_STEPS), False

@@ -222,7 +222,6 @@ class PlanDocument:
         return tuple((title, picture) for title, picture in drawn if picture is not None)
 
     def _what(self, mode: str) -> str:
-        """Return what the plan of a column is, in words."""
         return f"Pinned as {mode}." if mode in self.pins() else f"As the {mode} mode fills it."
 
     def _case(self, mode: str) -> EstimatedPlan:
@@ -231,7 +230,6 @@ class PlanDocument:
         return EstimatedPlan.of(_without_pins(self.plan), filled, self.machine)
 
     def _mode(self, mode: str) -> ModePlan:
-        """Return the plan of a mode, or one that is pinned."""
         pin = self.plan.scenarios.get(mode)
         if pin is not None:
             return self.pinned_plans.filled(pin, self.machine, self.catalog)
@@ -260,5 +258,4 @@ class PlanDocument:
 
 
 def _without_pins(plan: Plan) -> Plan:
-    """Return a plan without those that are pinned beside it."""
     return plan.model_copy(update={Key.SCENARIOS: {}})

@@ -107,7 +107,6 @@ _MOST_BYTES = 1 << 20  # A file of mistakes that has grown beyond this begins an
 
 
 def mistakes_file() -> Path:
-    """Return where mistakes are written down."""
     return state_folder() / "mistakes.txt"
 
 

@@ -40,7 +40,6 @@ class Topic(Generic[T]):
         self._listeners: list[tuple[DOMNode, Callable[[T], object]]] = []
 
     def subscribe(self, node: DOMNode, listener: Callable[[T], object]) -> None:
-        """Have a listener called as long as its node runs."""
         self._listeners.append((node, listener))
 
     def publish(self, event: T) -> None:
@@ -108,7 +107,6 @@ class Session:
 
     @property
     def engine_if_loaded(self) -> Engine | None:
-        """The engine if it is loaded by now; never waits."""
         return self._engine.loaded
 
     @cached_property
@@ -168,7 +166,6 @@ class Session:
         return request
 
     def cancel(self, requester: DOMNode, subject: str) -> None:
-        """Want no more answers on a subject."""
         self.request(requester, subject)
         self.app.workers.cancel_group(requester, subject)
 

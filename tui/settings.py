@@ -33,7 +33,6 @@ def plan_path(text: str, folder: Path) -> Path:
 
 
 def shortened(path: Path) -> str:
-    """Return a path with ``~`` for the user's home."""
     home = str(expanded("~"))
     return str(path).replace(home, "~", 1) if str(path).startswith(home + "/") else str(path)
 
@@ -101,7 +100,6 @@ def load(path: Path) -> Settings:
 
 
 def _text_of(path: Path) -> str | None:
-    """Return what stands in the file, None if there is none."""
     try:
         return path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):

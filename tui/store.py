@@ -126,12 +126,10 @@ class Store:
 
     @property
     def path(self) -> Path | None:
-        """Where the plan is saved, None if it never was."""
         return self._origin.path
 
     @property
     def is_changed(self) -> bool:
-        """Whether the plan differs from its file."""
         return self.document is not None and self.document != self._origin.saved
 
     @property
@@ -155,7 +153,6 @@ class Store:
 
     @property
     def column(self) -> Column | None:
-        """The column that is chosen, if there is a comparison."""
         if self.comparison is None or not self.comparison.columns:
             return None
         columns = self.comparison.columns
@@ -307,7 +304,6 @@ class Store:
         self._before_edit, self._awaits_edit, self._is_edited = None, False, False
 
     def _followed(self, document: Document) -> dict[str, str]:
-        """Return the fields that followed the last edit."""
         if not self._is_edited:
             return {}
         before = _texts(self._undo[-1].before)

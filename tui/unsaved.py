@@ -54,11 +54,9 @@ class UnsavedPlans:
         return keep
 
     def left_behind(self) -> tuple[LeftBehind, ...]:
-        """Return what earlier runs of the program left behind."""
         return tuple(self._swap.left_behind())
 
     def restored_from(self, kept: LeftBehind) -> None:
-        """Remember where plans were restored from."""
         self._restored.append(kept)
 
     def give_up(self) -> None:

@@ -114,7 +114,6 @@ def _figures(machine: Machine, catalog: Catalog) -> dict[str, Fact[float]]:
 
 
 def _benchmark_figures(benchmarks: MeasuredFacts | None) -> dict[str, Fact[float]]:
-    """Return the figures that only benchmarks measure."""
     if benchmarks is None:
         return dict.fromkeys(("random_reads", "round_trips", "database"), _unknown(NOT_MEASURED))
     return {

@@ -227,7 +227,6 @@ class _Finding:
         return assumed_startup(mean(weights) * together, self.catalog).seconds
 
     def _machines(self, option: PlannedOption) -> Machines:
-        """Return a plan with the machines that it is of."""
         cluster, estimate = option.filled.resolved.cluster, option.filled.estimate
         name, devices = option.option.name, option.option.devices
         row = self.catalog.instances.known(name)

@@ -236,7 +236,6 @@ class _Case:
         )
 
     def job(self, problem: Problem, placed: Placed, end: Interval) -> ScheduledJob:
-        """Return a job that was placed, with the range of its end."""
         kind, entry = placed.kind, self.entries.machines[placed.kind]
         names = entry.names or [f"{self.entries.machine_name(kind)} {number + 1}" for number in range(entry.count)]
         before = sum(entry.count for entry in self.entries.machines[:kind])
@@ -306,8 +305,6 @@ def _made(problem: Problem, order: Sequence[int], wanted: tuple[int | None, ...]
 
 
 def _rules(problem: Problem) -> Iterator[list[int]]:
-    """Yield the orders of the usual rules."""
-
     def shortest(task: Task) -> float:
         return min(task.seconds)
 

@@ -187,7 +187,6 @@ class _Limit:
         self._timer.start()
 
     def over(self) -> None:
-        """Say that the command has ended."""
         self._timer.cancel()
         self._ended.set()
 
@@ -210,7 +209,6 @@ class _Limit:
 
 
 def _text_of(output: BinaryIO) -> str:
-    """Return the end of what a command wrote."""
     size = output.seek(0, os.SEEK_END)
     output.seek(max(0, size - _MOST_OUTPUT))
     return output.read().decode("utf-8", "replace")

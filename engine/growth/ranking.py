@@ -318,7 +318,6 @@ def _machines(
 
 
 def _cheapest_by_provider(machines: Iterable[SizedMachines], catalog: Catalog) -> Iterator[SizedMachines]:
-    """Yield the cheapest of each provider, the cheapest first."""
     seen: set[str] = set()
     for machine in sorted(machines, key=lambda machine: mean(machine.usd.value)):
         provider = catalog.instances[machine.instance].provider

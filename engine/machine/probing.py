@@ -91,7 +91,6 @@ def end_group(process: subprocess.Popen[bytes], *, gently: bool = False) -> None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a command with all that it started."""
     end_group(process)
     with suppress(subprocess.TimeoutExpired):
         process.wait(KILLED_SECONDS)

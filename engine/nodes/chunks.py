@@ -165,14 +165,12 @@ class Evaluator:
             yield part
 
     def _spaces_at(self, number: int) -> tuple[Prepared | Refused, ...]:
-        """Return the spaces of a number, kept for the next chunk of it."""
         if self._made[0] != number:
             self._made = (number, tuple(space for _, space in self._spaces.all(number, number + 1)))
         return self._made[1]
 
 
 def _pieces(candidates: tuple[Prepared | Refused, ...]) -> Iterator[tuple[Prepared, LazyBlock]]:
-    """Yield the pieces of spaces, in their order."""
     for candidate in candidates:
         if isinstance(candidate, Prepared):
             for piece in candidate.space.lazy_blocks():

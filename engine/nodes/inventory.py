@@ -300,7 +300,6 @@ def _kind(nodes: Sequence[NodeFacts], equal: Sequence[NodeFacts], sizes: Mapping
 
 
 def _usual(equal: Sequence[NodeFacts]) -> dict[str, str]:
-    """Return what most have of each trait."""
     counted: dict[str, Counter[str]] = defaultdict(Counter)
     for node in equal:
         for trait, words in node.traits.items():

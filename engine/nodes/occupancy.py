@@ -85,7 +85,6 @@ def planned(occupancy: Occupancy, devices: int, hardware: Collection[str]) -> Oc
 def _nodes_of(
     group: DeviceGroup, per_node: int, sizes: Sequence[int], names: Sequence[str], first: int
 ) -> Iterator[NodeState]:
-    """Yield the nodes of equal devices, numbered on from those before."""
     for number in range(math.ceil(group.devices / per_node)):
         index = first + number
         holders = tuple(f"{name} {index * per_node // size + 1}" for name, size in zip(names, sizes, strict=True))

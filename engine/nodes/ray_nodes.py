@@ -66,7 +66,6 @@ class RayNodes:
                 ray.cancel(reference, force=True)
 
     def _alive(self) -> dict[str, str]:
-        """Return the ids of the nodes that are alive by their names."""
         ray = connect(self.address)
         addresses: dict[str, str] = {}
         for node in sorted(ray.nodes(), key=lambda node: str(node["NodeID"])):

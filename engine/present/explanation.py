@@ -229,7 +229,6 @@ def _value(value: object, unit: str) -> str:
 
 
 def _sum(result: Sum) -> FormulaStep:
-    """Return a sum as a step, its smallest terms together."""
     shown, rest = result.terms[:_MOST_TERMS], result.terms[_MOST_TERMS:]
     inputs = [_term(term, result.unit) for term in shown]
     if rest:

@@ -110,7 +110,6 @@ def _section_of(definitions: Schema, path: str) -> tuple[Schema, str]:
 
 
 def _field_schema(field: KnownField, plain: Schema, catalog: Catalog) -> Schema:
-    """Return the schema of a field with all that is known about it."""
     words, text = _words(field, catalog), field_text(field.path)
     help_text = text.help or field.knob.help or plain.pop("description", "")
     schema: Schema = {"title": field.knob.label, "description": _sentence(help_text, field.knob.unit)}
@@ -218,7 +217,6 @@ def enumeration(words: Mapping[str, str]) -> Schema:
 
 
 def _parts(schema: Schema) -> Iterator[Schema]:
-    """Yield a schema and all that it is made of."""
     yield schema
     for value in schema.values():
         for inner in value if isinstance(value, list) else (value,):

@@ -201,7 +201,6 @@ def exported_plan(answer: Answer, heading: str = "", day: date | None = None) ->
 
 
 def _predicted(answer: Answer, day: date | None) -> Iterator[str]:
-    """Yield the figures of an answer with their ranges, as lines."""
     on = day or datetime.now(UTC).date()
     checked = answer.estimate.basis.catalogue_date
     yield f"Predicted on {on.isoformat()}" + (f", hardware as of {checked}" if checked else "") + ":"

@@ -171,7 +171,6 @@ class _Reader(BaseHTTPRequestHandler):
     timeout = _ANSWER_SECONDS
 
     def do_GET(self) -> None:
-        """Answer with all numbers."""
         if not self.server.is_meant(self.headers.get("Host")):
             self._answer(HTTPStatus.MISDIRECTED_REQUEST, b"metrics are read by the address they are served at\n", {})
         elif self.server.token and not self._shows(self.server.token):

@@ -291,7 +291,6 @@ def observe(tree: ProcessTree, sampler: Sampler) -> Observation:
 
 
 def _memory_of_run(gpu: GpuSample, pids: Iterable[int]) -> Fact[int]:
-    """Return what some processes hold of a GPU."""
     holders = gpu.holders
     if holders.value is None:
         return missing(holders.source, holders.reason)

@@ -147,7 +147,6 @@ def setting_words(change: Mapping[str, object]) -> str:
 
 
 def _written(value: object) -> str:
-    """Return a value as YAML on one line."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_written(entry)}" for key, entry in value.items()) + "}"
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

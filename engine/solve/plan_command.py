@@ -73,7 +73,6 @@ def _flags(plan: Plan) -> PlanFlags:
 
 
 def _settings(base: Plan, plan: Plan) -> Iterator[str]:
-    """Yield a setting for each value in which a plan differs from another."""
     # Parameters of other hardware or of another model go as a whole.
     lacking = set(base.model.spec) - set(plan.model.spec)
     whole = {Key.HARDWARE_SPEC, *([Key.MODEL_SPEC] if lacking else [])}

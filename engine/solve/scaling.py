@@ -221,7 +221,6 @@ def _model_devices(case: EstimatedPlan) -> int:
 def _runs(
     case: EstimatedPlan, counts: Iterable[int], batch: int, kind: Parallelism, growth: Growth
 ) -> Iterator[ScaledRun]:
-    """Yield the fastest run on each of some counts on which there is any."""
     for count in counts:
         whole = _batch_on(case, count, batch, growth)
         fastest = min(

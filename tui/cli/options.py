@@ -171,13 +171,11 @@ def _searched(row: catalogs.Row) -> Iterable[object]:
 
 
 def contains(row: str, text: str) -> bool:
-    """Whether a row of texts contains every word of a text."""
     folded = row.casefold()
     return all(word in folded for word in text.casefold().split())
 
 
 def fields(row: catalogs.Row) -> Mapping[str, object]:
-    """Return the fields of a row that have a value, as plain data."""
     return row.model_dump(mode="json", exclude_none=True)
 
 

@@ -135,14 +135,12 @@ class Output:
         self.write(self.data_text(data), inputs)
 
     def data_text(self, data: object) -> str:
-        """Return plain data as YAML, or as JSON."""
         return present.to_yaml(data) if self.form == "yaml" else present.to_json(data)
 
     def parts(self, parts: Iterable[present.Part], inputs: Iterable[str] = ()) -> None:
         self.write(self.parts_text(parts), inputs)
 
     def parts_text(self, parts: Iterable[present.Part]) -> str:
-        """Return the parts of a report as text, for where it goes."""
         from capacity_tui.tui.cli.rich_tables import rich_parts
 
         return self.text(rich_parts(parts))
@@ -161,7 +159,6 @@ class Output:
         self.write(self.text(tables), inputs)
 
     def text(self, tables: Iterable[RenderableType]) -> str:
-        """Return tables and lines as text, for where it goes."""
         return as_text(tables, self.is_file)
 
     def write(self, text: str, inputs: Iterable[str] = ()) -> None:
@@ -229,12 +226,10 @@ def _printable_segment(segment: Segment) -> Segment:
 
 
 def location_as_dict(place: Place) -> dict[str, object]:
-    """Return where something stands."""
     return {"file": place.file, "line": place.line, "field": place.field}
 
 
 def fault_data(fault: CapacityError) -> dict[str, object]:
-    """Return what is wrong, where, and what to do about it."""
     return {**location_as_dict(fault.place), "title": fault.title, "detail": fault.detail, "hint": fault.hint}
 
 

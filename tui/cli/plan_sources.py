@@ -278,7 +278,6 @@ def changed_plan(plan: plans.Plan, settings: tuple[str, ...]) -> plans.Plan:
 
 
 def machine_for(plan: plans.Plan) -> machines.Machine | None:
-    """Return this machine if the plan runs on what is detected, else None."""
     if plan.hardware.name != "detected":
         return None
 

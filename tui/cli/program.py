@@ -39,7 +39,6 @@ class Entry(NamedTuple):
 
     @property
     def parent(self) -> str:
-        """The words before its name."""
         return self.path.rpartition(" ")[0]
 
     @property
@@ -174,7 +173,6 @@ class LazyGroup(click.Group):
 
 
 def _loaded(entry: Entry) -> click.Command:
-    """Return the command of an entry, whose help names its topic."""
     if entry.module:
         command = entry.load()
         command.short_help = entry.line
@@ -270,7 +268,6 @@ def help_page(context: click.Context, words: Sequence[str]) -> None:
 
 
 def tools_page(formatter: click.HelpFormatter) -> str:
-    """Return the page of the tools whose files and commands are read."""
     from capacity_tui.engine.plan.imports import known_tools
 
     with formatter.section(f"Files of other tools ({PROGRAM} audit FILE, --import FILE)"):
@@ -281,7 +278,6 @@ def tools_page(formatter: click.HelpFormatter) -> str:
 
 
 def topic_page(key: str, formatter: click.HelpFormatter) -> str:
-    """Return the help page of a topic: its commands, those below a command too."""
     topic = TOPICS[key]
     with formatter.section(topic.title):
         formatter.write_text(topic.about)

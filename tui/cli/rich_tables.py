@@ -125,7 +125,6 @@ class Listing:
 
 
 def pairs(entries: Iterable[tuple[str, str]]) -> Table:
-    """Return names and values, one pair a line."""
     grid = Table(box=None, show_header=False, pad_edge=False)
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")

@@ -114,11 +114,9 @@ class Column:
         return self.title or self.mode
 
     def is_of(self, mode: str) -> bool:
-        """Whether this is what a mode makes of the plan."""
         return mode in (self.mode, *self.alike)
 
     def row(self, key: str) -> Row | None:
-        """Return the row with this key, or None."""
         return next((row for row in self.rows if row.key == key), None)
 
 
@@ -144,7 +142,6 @@ class Comparison:
     usual: str = ""  # the mode whose column is chosen to begin with; empty for the one in the middle
 
     def column(self, mode: str) -> Column | None:
-        """Return what a mode makes of the plan, or None."""
         return next((column for column in self.columns if column.is_of(mode)), None)
 
 

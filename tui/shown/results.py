@@ -250,5 +250,4 @@ class Export:
 
     @property
     def name(self) -> str:
-        """What the file or folder is called."""
         return self.folder or next(iter(self.files))

@@ -27,12 +27,10 @@ class PromptDriver(LinuxDriver):
     _woken: int = -1
 
     def start_application_mode(self) -> None:
-        """Take over the terminal."""
         self._woken, self._wake = os.pipe()
         super().start_application_mode()  # type: ignore[no-untyped-call]
 
     def disable_input(self) -> None:
-        """Stop reading the terminal."""
         if self._wake is not None:
             os.close(self._wake)
             self._wake = None
@@ -79,7 +77,6 @@ class PromptDriver(LinuxDriver):
         self._loop.call_soon_threadsafe(self._take_over_again)
 
     def _take_over_again(self) -> None:
-        """Take the terminal over again, and have all of it painted."""
         if not self._must_signal_resume:
             # Stopped without being asked: what the shell did to the terminal meanwhile is undone first.
             self.suspend_application_mode()

@@ -48,7 +48,6 @@ class KeysInTurn(App[None]):
 
     @property
     def has_keys(self) -> bool:
-        """Whether a key is on its way, or waits for that."""
         return self._handed_on is not None or bool(self._waiting)
 
     @property

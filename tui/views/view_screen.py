@@ -134,7 +134,6 @@ class PanelScreen(ViewScreen):
 
     @property
     def panel_commands(self) -> Commands:
-        """What goes to each panel, by action."""
         return {f"panel.{panel.id}": partial(self.go_to, panel) for panel in self.panels}
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
@@ -185,11 +184,9 @@ class Views:
 
     @property
     def shown(self) -> str:
-        """The view that is shown, also below a dialog."""
         return next(screen.VIEW for screen in reversed(self._app.screen_stack) if isinstance(screen, ViewScreen))
 
     def choose(self) -> None:
-        """List the views, and take the key of one."""
         screen = self._app.screen
         if isinstance(screen, ViewScreen):
             screen.footer.lists_views = True

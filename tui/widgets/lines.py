@@ -150,7 +150,6 @@ class Lines(Guarded, Widget):
         self.repaint()
 
     def scroll_lines(self, offset: int) -> None:
-        """Scroll by a number of lines, as far as there are any."""
         start, height = self.top + offset, self.size.height - self._pinned
         self.show(self._lines, range(start, start + height), self._pinned)
 
@@ -176,7 +175,6 @@ class Lines(Guarded, Widget):
             self.refresh()
 
     def index_at(self, y: int) -> int:
-        """Return the index of the line in a row of the widget."""
         return y if y < self._pinned else self._top + y
 
     def action_at(self, x: int, y: int) -> str:

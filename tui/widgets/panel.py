@@ -68,7 +68,6 @@ class Panel(Commanded, Lines, can_focus=True):
         self.repaint()
 
     def toned(self, role: str) -> str:
-        """Return the role of a text: dimmed where it is old."""
         return "dim" if self.is_old else role
 
     def lines_of_message(self) -> tuple[list[Line], None]:
@@ -126,7 +125,6 @@ class Panel(Commanded, Lines, can_focus=True):
 
     @property
     def is_folded(self) -> bool:
-        """Whether there is only room for the summary."""
         return self.outer_size.height == 1
 
     def on_mount(self) -> None:
@@ -168,7 +166,6 @@ class Panel(Commanded, Lines, can_focus=True):
         self.move_to(index)
 
     def move(self, offset: int) -> None:
-        """Move the cursor, or scroll where there is none."""
         if self.item_count():
             self.move_to(self.cursor + offset)
         else:
@@ -179,7 +176,6 @@ class Panel(Commanded, Lines, can_focus=True):
         self.move(direction * max(self.size.height - 1, 1))
 
     def move_to_end(self, direction: int) -> None:
-        """Move to the first or the last item."""
         self.move(direction * max(self.item_count(), len(self.lines)))
 
     def keys(self) -> str:

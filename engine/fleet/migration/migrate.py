@@ -128,7 +128,6 @@ class Comparing:
     counts: dict[tuple[object, ...], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Begin with no remedies known."""
         object.__setattr__(self, "remedies", Remedies(self.job, self.catalog))
 
     def with_instance(self, row: Instance) -> Alternative:
@@ -264,7 +263,6 @@ def _instances_of(name: str, catalog: Catalog) -> Iterator[str]:
 
 
 def _current(question: MigrationQuestion, catalog: Catalog, machine: DetectedMachine | None) -> Machine:
-    """Return the job where it is, as planning it gives."""
     filled = fill(question.plan, question.fills, machine, catalog)
     cluster, name = filled.resolved.cluster, filled.plan.hardware.name
     reached = Throughput.of(filled, {})

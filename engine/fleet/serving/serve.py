@@ -322,7 +322,6 @@ def serve(
 
 
 def _planned(question: ServingQuestion, fleet: Sized, catalog: Catalog, machine: Machine | None) -> PlannedFleet:
-    """Return a fleet as planning has it."""
     candidate = fleet.candidate
     layout = candidate.filled.plan.parallelism
     replicas = fleet.replicas["value"] or 1

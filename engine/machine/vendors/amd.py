@@ -138,7 +138,6 @@ def _memory(host: Host, card: topology.Card, part: str, integrated: Fact[bool]) 
 
 
 def _node(host: Host, card: topology.Card) -> KfdNode | None:
-    """Return the KFD node whose render device is the card's."""
     renders = [name.removeprefix("renderD") for name in host.names(f"{card.base}/drm") if name.startswith("renderD")]
     for name in host.names(f"{KFD}/topology/nodes"):
         base = f"{KFD}/topology/nodes/{name}"

@@ -220,7 +220,6 @@ class KubernetesQueue:
 
 
 def _pods_of(pods: Sequence[_Pod], name: str) -> list[_Pod]:
-    """Return the pods of a job, the oldest first."""
     own = [pod for pod in pods if next(filter(None, map(pod.metadata.labels.get, _OWNERS)), "") == name]
     return sorted(own, key=lambda pod: (pod.metadata.created, pod.metadata.name))
 

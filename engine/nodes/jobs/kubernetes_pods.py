@@ -182,7 +182,6 @@ class PodOutput:
         return self._look
 
     def __exit__(self, *_: object) -> None:
-        """End the connection."""
         if self._reader is not None:
             self._reader.stop()
 
@@ -214,7 +213,6 @@ class _PodReader:
         self.stop()
 
     def stop(self) -> None:
-        """Read no more."""
         self._is_stopped.set()
         self._is_over.set()
         if self._stream is not None:

@@ -221,7 +221,6 @@ class LineStream:
         )
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the lines."""
         with self._process:
             for line in self._process.stdout or ():
                 yield line.decode(errors="replace").rstrip("\r\n")

@@ -30,7 +30,6 @@ class _Quota(BaseModel):
 
     @property
     def lent(self) -> int:
-        """What others of the cohort may have of it."""
         return int(amount(self.nominal if self.lent_at_most is None else self.lent_at_most))
 
 
@@ -198,7 +197,6 @@ def _lent(cohort: str, others: Sequence[_ClusterQueue]) -> int:
 
 
 def _quotas(groups: Sequence[_ResourceGroup]) -> Iterator[_Quota]:
-    """Yield the quotas of devices."""
     for group in groups:
         for flavor in group.flavors:
             yield from (quota for quota in flavor.resources if is_device(quota.name))

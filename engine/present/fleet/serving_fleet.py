@@ -249,7 +249,6 @@ def _day_row(name: str, fleet_day: FleetDay) -> tuple[str, ...]:
 
 
 def _assumed(answer: ServingAnswer) -> Iterator[str]:
-    """Yield what an answer rests on beside its plan."""
     best = answer.best
     yield "requests come at random (Poisson) and are spread over the replicas at random"
     if best is None:

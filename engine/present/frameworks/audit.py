@@ -87,7 +87,6 @@ def _setting_rows(audit: Audit) -> list[tuple[str, str, str]]:
 
 
 def _figure_rows(audit: Audit) -> list[tuple[str, str, str]]:
-    """Return what the run comes to: figures, each with its range."""
     if audit.answer is None:
         return []
     estimate = audit.answer.estimate

@@ -84,12 +84,10 @@ def _written(row: ExportRow, job: Job, computed: Mapping[str, object]) -> object
 
 
 def _conditions(rows: ExportRow | list[ExportRow], job: Job, computed: Mapping[str, object]) -> Iterator[object]:
-    """Yield what one row writes, or several."""
     return (_written(row, job, computed) for row in (rows if isinstance(rows, list) else [rows]))
 
 
 def _read(row: Mapping[str, Any], value: object) -> object:
-    """Return what a row makes of a value."""
     if "in" in row:
         return value in row["in"]
     if "not" in row:

@@ -119,7 +119,6 @@ def _training(job: Job, tool: str | None) -> Iterator[tuple[str, str]]:
 
 
 def _adapters(job: Job, adapter: LowRank, tool: str) -> Iterator[tuple[str, str]]:
-    """Yield the files of one of the tools that fine-tune adapters."""
     if tool == TORCHTUNE:
         if _has_builder(job):
             yield TORCHTUNE_FILE, torchtune_config(job, adapter)

@@ -81,7 +81,6 @@ def scalability_parts(estimate: Estimate, *, is_drawn: bool) -> Iterator[Part]:
 
 
 def _memory_slices(estimate: Estimate) -> tuple[Slice, ...]:
-    """Return the parts of memory that are there at all, in their order."""
     parts = estimate.memory.parts.items()
     return tuple(
         Slice(part_label(name), float(size), format_bytes(float(size))) for name, size in parts if float(size) > 0

@@ -269,7 +269,6 @@ def _page_parts(profile: Profile) -> Iterator[Part]:
 
 
 def _charts(timeline: tuple[ResourceSnapshot, ...]) -> Iterator[PicturePart]:
-    """Yield each chart that has anything to show."""
     for title, unit, lines in _CHARTS:
         courses = [_course(label, name, timeline) for label, name in lines]
         yield from _chart(title, courses, unit)

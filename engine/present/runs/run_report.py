@@ -190,7 +190,6 @@ def _machine(state: RunState) -> dict[str, object]:
 
 
 def _values(sample: TreeSample | GpuSample, *names: str) -> dict[str, object]:
-    """Return the values of some facts of a sample, None for those that are not known."""
     return {name: getattr(sample, name).value for name in names}
 
 

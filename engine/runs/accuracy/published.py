@@ -205,7 +205,6 @@ class _Figure:
 
 
 def _figure(kind: Kind, row: Row) -> _Figure | None:
-    """Return the row's figure of this kind, None if it has none."""
     if kind.endswith("_time"):
         seconds = row["step_time_s"] or row["derived_step_time_s"]
         return _Figure("step_seconds", float(seconds), "s") if seconds and not row.get("skip_time") else None

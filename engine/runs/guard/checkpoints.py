@@ -95,7 +95,6 @@ class CheckpointFolder:
         return tuple(sorted(new, key=lambda checkpoint: checkpoint.saved_at))
 
     def _candidates(self) -> Iterator[tuple[Path, CheckpointFiles, Checkpoint]]:
-        """Yield what is called like a checkpoint, complete or not."""
         for path in _below(self.folder, _DEEPEST, self._kind):
             kind, checkpoint = self._kind(path), _measured(path)
             if kind is not None and checkpoint is not None:

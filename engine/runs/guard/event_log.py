@@ -129,7 +129,6 @@ class _Record:
         return data, data[known:]
 
     def close(self) -> None:
-        """Close the files."""
         for part in self._parts:
             part.close()
 
@@ -143,7 +142,6 @@ class _WaitingLines:
         self.dropped = 0
 
     def add(self, lines: Iterable[str]) -> None:
-        """Add lines."""
         for line in lines:
             self._lines.append(line[:LONGEST_LINE])
             self._characters += min(len(line), LONGEST_LINE)
@@ -152,7 +150,6 @@ class _WaitingLines:
             self.dropped += 1
 
     def next(self) -> str | None:
-        """Return the oldest, None where none waits."""
         if not self._lines:
             return None
         line = self._lines.popleft()

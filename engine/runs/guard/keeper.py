@@ -150,7 +150,6 @@ def _followed(child: int, streams: list[Stream], woken: int) -> int:
 
 
 def _become(words: list[str], ends: Sequence[int]) -> None:
-    """Become the command, in the child."""
     try:
         signal.set_wakeup_fd(-1)
         for number in (*_PASSED_ON, *_AT_DEFAULT):

@@ -71,7 +71,6 @@ def _joined(rows: Bytes) -> Words:
 
 
 def _masked(checksum: Words) -> Words:
-    """Return checksums as they are written."""
     return np.asarray(((checksum >> 15) | (checksum << 17)) + np.uint32(_MASK), np.uint32)
 
 
@@ -284,7 +283,6 @@ def _text(tag: bytes) -> str:
 
 
 def _values(summaries: Messages) -> Fields:
-    """Return the values of Summaries; one is none that has another field, or a value that holds nothing."""
     parts: list[Fields] = []
     for fields in summaries.fields(LONGEST_RECORD):
         are_values = (fields.keys == _VALUE) & (fields.sizes >= _SHORTEST_VALUE)

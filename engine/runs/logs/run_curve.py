@@ -220,7 +220,6 @@ class RunCurve:
             known.figures.update(figures)
 
     def _whole_step(self, figures: dict[str, float]) -> float:
-        """Return steps of the whole run from those of an epoch."""
         return figures.get("epoch", 0.0) * figures.get("epoch_steps", 0.0) + figures["epoch_step"]
 
 

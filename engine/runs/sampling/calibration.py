@@ -198,7 +198,6 @@ class _Constants:
         self.errors: list[FitError] = []
 
     def _now(self, name: str) -> float:
-        """Return a constant as fitted so far."""
         return self.constants.get(name, float(getattr(self._device.efficiency, name)))
 
     def shares(self, name: str, bandwidths: Sequence[float]) -> None:

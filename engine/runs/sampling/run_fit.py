@@ -103,7 +103,6 @@ def _resolved(
     catalog: Catalog,
     left_out: Callable[[UserRun, CapacityError], None] | None,
 ) -> Iterator[_Case]:
-    """Yield the runs with what their plans stand for here."""
     for run in runs:
         try:
             yield run, resolved_run(plan_from_data(run.plan), catalog, machine)

@@ -46,7 +46,6 @@ def remedies(case: EstimatedPlan) -> tuple[Remedy, ...]:
 
 
 def _on_same_hardware(case: EstimatedPlan) -> Iterator[Remedy]:
-    """Yield what could be changed on the same hardware."""
     if case.resolved.shape is None and not case.resolved.family.is_network:
         yield from _one_fit(case)
     elif case.resolved.shape is None and case.plan.is_inference:

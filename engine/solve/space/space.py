@@ -187,7 +187,6 @@ def excluded(layout: Layout, grid: Grid, rules: Iterable[LayoutRule]) -> tuple[E
 
 
 def _single(layout: Layout, shape: tuple[int, ...], index: tuple[np.intp, ...]) -> Layout:
-    """Return one of several layouts."""
     sizes = {entry.name: np.asarray(getattr(layout, entry.name)) for entry in fields(layout)}
     whole = np.broadcast_shapes(shape, *(size.shape for size in sizes.values()))
     at = tuple(int(where) % length for where, length in zip(index, whole, strict=True))

@@ -204,7 +204,6 @@ class TrainingSpace:
         return layout.dp * micro_batch if self.batch is None else self.batch.of(layout.dp, micro_batch)
 
     def _single(self, values: Values) -> TransformerRun:
-        """Return the run of the plan with some settings."""
         return transformer_run(with_values(self.resolved.plan, values), self.shape, self.resolved.cluster, self.catalog)
 
 

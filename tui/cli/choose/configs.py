@@ -101,7 +101,6 @@ def mode_plans(comparison: modes.Comparison) -> tuple[modes.ModePlan, ...]:
 
 
 def mode_table(entries: Sequence[modes.ModePlan]) -> Iterator[RenderableType]:
-    """Yield the configurations side by side."""
     from capacity_tui.tui.cli.rich_tables import rich_parts
 
     yield from rich_parts([present.settings_part([(entry.mode.id, entry.plan, entry.estimate) for entry in entries])])

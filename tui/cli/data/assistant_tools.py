@@ -143,7 +143,6 @@ class Tool:
     required: tuple[str, ...] = ()  # what must be given
 
     def offered(self) -> dict[str, click.Option]:
-        """Return the options that are offered, by the names of the arguments."""
         known = {
             word.lstrip("-"): option
             for option in self.command.params
@@ -213,7 +212,6 @@ class CommandLine:
 
 
 def schema_of(tool: Tool) -> dict[str, object]:
-    """Return the JSON schema of a tool's arguments."""
     properties: dict[str, object] = {}
     if tool.takes_plan:
         properties[PLAN] = {"type": ["string", "object"], "description": _PLAN_HELP}
@@ -223,7 +221,6 @@ def schema_of(tool: Tool) -> dict[str, object]:
 
 
 def _property(option: click.Option) -> dict[str, object]:
-    """Return the schema of one option's values."""
     schema: dict[str, object] = {"description": option.help or ""}
     if option.is_flag:
         return schema | {"type": "boolean"}

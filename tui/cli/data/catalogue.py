@@ -261,7 +261,6 @@ _ANY_NUMBER = "no limit: time grows in proportion to the samples, memory with th
 
 
 def known_cells(model: model_shapes.KnownModel) -> Sequence[str]:
-    """Return a model's line of the list."""
     return (model.id, model.title, model.complexity, model.best_use)
 
 
@@ -277,7 +276,6 @@ def known_entry(model: model_shapes.KnownModel) -> dict[str, object]:
 
 
 def known_details(model: model_shapes.KnownModel, catalog: catalogs.Catalog) -> dict[str, object]:
-    """Return all that is known about a model as plain data."""
     return {
         **known_entry(model),
         **_limit(model, catalog),

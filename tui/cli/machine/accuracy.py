@@ -102,7 +102,6 @@ def _of_user_runs() -> tuple[Sequence[accuracies.AccuracyReport], None]:
 def _plotted(
     reports: Sequence[accuracies.AccuracyReport], folder: Path | None, page: Path | None
 ) -> dict[accuracies.Kind, str]:
-    """Write a plot a kind, and return their addresses from the page."""
     if folder is None:
         return {}
 

@@ -203,7 +203,6 @@ def _estimated(plan: plans.Plan) -> estimates.Answer:
 
 
 def _needed(plan: plans.Plan, asked: plan_lines.Asked) -> needs.Needed:
-    """Return the answer to what a line asks of its plan."""
     from capacity_tui.tui.cli.choose.search import shown_while_solved
 
     limits = "".join(f", {limit}" for limit in asked.limits)
@@ -225,7 +224,6 @@ def _explained(plan: plans.Plan, key: str, output: Output) -> str:
 
 
 def _placed(plan: plans.Plan, output: Output) -> str:
-    """Return where a plan lies on its cluster."""
     placement = solve.place_plan(plan, machine_for(plan))
     if output.is_data:
         return output.data_text(present.placement_as_dict(placement))

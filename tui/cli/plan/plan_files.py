@@ -98,7 +98,6 @@ def _tell_faults(checked: _Checked) -> None:
 
 
 def _tell_valid(checked: _Checked) -> None:
-    """Say that a file is valid where it is, and what it says in vain."""
     if not checked.faults:
         say(f"{checked.name}: valid")
     for place, reason in checked.remarks:
@@ -198,7 +197,6 @@ _OF_THE_GUIDE = "ml-capacity"  # The program's name in the ML Capacity Planner's
 
 
 def _write_all(folder: Path, texts: Mapping[str, str], force: bool) -> None:
-    """Write every file that is not there yet, or all of them."""
     files.make_folder(folder)
     lines: list[str] = []
     for name, text in texts.items():

@@ -150,7 +150,6 @@ class GuardOutput:
             return
 
     def entry(self, entry: histories.RunRecord) -> None:
-        """Keep what the run came to."""
         keep_entries([entry], self._no_history)
 
     def _say(self, text: str) -> None:

@@ -155,7 +155,6 @@ class PassedStreams:
             stream.start()
 
     def join(self) -> None:
-        """Wait until the last is passed on."""
         for stream, _ in self._passed:
             stream.join(_LAST_WAIT)
 

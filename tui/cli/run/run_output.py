@@ -44,7 +44,6 @@ class JsonLines:
         self._stream = stream
 
     def show(self, state: monitoring.RunState, last: bool = False) -> None:
-        """Write notices, alarms and the state."""
         for event in run_texts.run_events(state, last):
             self.event(event)
 
@@ -171,7 +170,6 @@ class SharedOutput:
         self._gauges = monitoring.RunGauges()
 
     def show(self, state: monitoring.RunState, last: bool = False) -> None:
-        """Show how the run stands, and hand it on."""
         self._output.show(state, last)
         gauges = tuple(self._gauges.of(state))
         for event in run_texts.run_events(state, last):

@@ -242,7 +242,6 @@ def _in_words(offer: Alternative, *, is_current: bool) -> str:
 
 
 def _inputs(offer: Alternative) -> Iterator[FormulaInput]:
-    """Yield the figures, each with its range or where it is from."""
     paid = "spot" if offer.is_spot else "on demand or committed to"
     yield _money_input("usd_per_hour", "$/h", offer.usd_per_hour, offer.price_source or offer.absence)
     yield _money_input("usd_month", "month", offer.usd_month, "all instances, for the month's hours")

@@ -84,7 +84,6 @@ _DATA = _part("data", "Data to move", "offers", "", ("", "100GB", "1TB", "10TB")
 
 
 def precision_path(plan: Plan) -> str:
-    """Return the field that says the numerics of a plan."""
     return Key.INFERENCE_WEIGHTS if plan.is_inference else Key.TRAINING_PRECISION
 
 
@@ -212,7 +211,6 @@ class _Offers:
     migration: Migration
 
     def explained(self, row: ResultRow, key: str) -> ExplanationText:
-        """Return where a figure of an offer comes from."""
         query = self.question
         if "." not in key:
             instance = row.page.key if row.page is not None else ""

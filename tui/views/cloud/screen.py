@@ -134,7 +134,6 @@ class Conclusion(DrawnLines):
 
 
 def conclusion_lines(results: Results | None, width: int) -> list[Line]:
-    """Return verdict and recommendations in full."""
     if results is None or not results.remarks:
         return [line(Span("Nothing compared yet.", "value"))]
     verdict, *others = results.remarks

@@ -158,7 +158,6 @@ class _NodeWords:
         return laid if holds or named in names else None
 
     def laid(self, occupancy: Occupancy) -> Occupancy:
-        """Return the nodes of a cluster with what the plan takes of them."""
         kinds = {group.name for group in self._groups} if self._cluster.mix else {self._cluster.device.id}
         has_any = any(node.hardware in kinds for node in occupancy.nodes)
         source = occupancy.source if has_any else f"{occupancy.source}; the plan runs on other hardware"

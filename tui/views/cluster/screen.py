@@ -114,7 +114,6 @@ class ClusterScreen(PanelScreen):
             work()
 
     def mark_current(self, panel: Panel) -> None:
-        """Mark a panel, and what stands beside the nodes where it is one of those."""
         super().mark_current(panel)
         self.topic = self.VIEW
         self.query_one("#cluster-aside").set_class(panel is not self._node_rows, "-current")
@@ -166,7 +165,6 @@ class Nodes(HeadedPanel):
         return () if self.row is None or not self.row.change else (self.row,)
 
     def show_nodes(self, nodes: NodeMap) -> None:
-        """Show the nodes, as finely as before where that can be."""
         self._map, self.is_old = nodes, False
         self.keep_cursor()
         self.repaint()
@@ -217,7 +215,6 @@ class Nodes(HeadedPanel):
         return lines, self.around_cursor
 
     def drawings(self) -> Iterator[tuple[str, str]]:
-        """Yield the map as an SVG file."""
         from capacity_tui.engine.present.pictures import Grid, grid_file
 
         if self._map is not None:
@@ -256,7 +253,6 @@ class PlacementLevels(Panel):
         self._table = Table()
 
     def show_placement(self, table: Table) -> None:
-        """Show where a plan lies."""
         self._table, self.is_old = table, False
         self.message = "this runs on one device, or is not split"
         self.repaint()
@@ -290,7 +286,6 @@ class Queue(HeadedPanel):
         self._table = Table()
 
     def show_queue(self, table: Table) -> None:
-        """Show other jobs, or why there are none."""
         self._table = table
         self.keep_cursor()
         self.repaint()

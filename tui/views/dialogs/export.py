@@ -92,7 +92,6 @@ class Exporting:
         self._session.app.push_screen(ExportMenu(self._session, title, read), self._ask_where)
 
     def _ask_where(self, export: Export | None) -> None:
-        """Ask where to write what was chosen."""
         if export is None:
             return
 
@@ -111,8 +110,6 @@ class Exporting:
         self._ask(f"Write {export.title.lower()} to the {where}", export.name, accept)
 
     def _keep(self, export: Export) -> None:
-        """Have what was exported kept in the history."""
-
         def work(_: object) -> None:
             if export.keep is not None and (note := export.keep(self._session.settings.history)):
                 raise StorageError(note)

@@ -112,7 +112,6 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
 
     @on(Input.Changed)
     def filter_choices(self, event: Input.Changed) -> None:
-        """Keep what matches the text."""
         self._filter(event.value)
         self._cursor = 0
         self.show_lines()

@@ -134,7 +134,6 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
             self.dismiss(None)
 
     def _take_plan(self, document: Document, assumed: tuple[str, ...]) -> None:
-        """Take the plan up, and say what was guessed."""
         if not self.is_active:
             return
         self._session.request(self.app, "open")  # whatever else was being opened is no longer wanted

@@ -102,7 +102,6 @@ class _Table:
             yield TableColumn(column_head(key), figure.better, rank=figure.rank, unit=column_unit(key))
 
     def column_of(self, key: str, figures: Sequence[str]) -> int:
-        """Return the place of a figure among the columns."""
         return len(self._named) + self._has_layout + len(self._others) + tuple(figures).index(key)
 
     def row(self, plan: SearchResult, figures: Sequence[str]) -> ResultRow:
@@ -126,7 +125,6 @@ class _Table:
 
     @property
     def _others(self) -> tuple[str, ...]:
-        """Other fields in which rows differ."""
         paths = dict.fromkeys(path for plan in self.plans for path in plan.set)
         named = (*_NAMED, *self.solved)
         free = (path for path in paths if path not in named and not path.startswith(_LAYOUT))

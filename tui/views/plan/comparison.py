@@ -136,7 +136,6 @@ class ComparisonTable(Panel):
         return f"deltas from {self._baseline.mode}" if self._baseline.mode else ""
 
     def as_text(self) -> str:
-        """Return the table with all its columns as plain text."""
         if self._comparison is None:
             return ""
         columns = self._comparison.columns

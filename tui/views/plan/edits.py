@@ -83,7 +83,6 @@ class PlanEdits(FieldEdits):
             self._change(field.key, AUTO)
 
     def undo(self) -> None:
-        """Take back the last edit."""
         self._travelled(self._store.undo(), "nothing to undo")
 
     def redo(self) -> None:
@@ -148,7 +147,6 @@ class PlanEdits(FieldEdits):
         self._session.app.push_screen(picker, picked)
 
     def _choices(self, field: Field) -> Callable[[], tuple[Choice, ...]]:
-        """Return what reads the choices of a field; runs in a thread."""
         if field.catalogue:
             return lambda: self._session.engine.catalogue(field.catalogue)
         names = (*((AUTO,) if field.can_be_auto else ()), *field.choices)
@@ -209,7 +207,6 @@ class Finding:
         self._ask("Find", "", self._accept, self._follow)
 
     def next(self, direction: int) -> None:
-        """Go to the next place that was sought."""
         if not self._text:
             self.start()
             return

@@ -244,7 +244,6 @@ class FieldList(Panel):
         return [*(line(span) for span in spans if span.text.strip()), *sweep]
 
     def _sweep(self, field: Field, width: int) -> list[Line]:
-        """Return the values around that of the field, with what was tried of them."""
         values = self.values_around()
         trials = self._trials[1] if self._trials[0] == values else {}
         chosen = self._chosen.get(field.key)
@@ -330,7 +329,6 @@ class FieldEdits(ABC):
 
     @property
     def value_commands(self) -> Commands:
-        """What the keys of values do, by action."""
         return {
             "value.more": partial(self.step, 1),
             "value.less": partial(self.step, -1),

@@ -56,7 +56,6 @@ class PlanFiles:
         }
 
     def save(self) -> None:
-        """Save the plan where it came from, or ask where to."""
         document, path = self._store.document, self._store.path
         if document is None:
             return
@@ -66,7 +65,6 @@ class PlanFiles:
             self._session.say(refusal, "bad")
 
     def save_as(self) -> None:
-        """Ask where to save the plan."""
         document, engine = self._store.document, self._session.engine_if_loaded
         if document is None or engine is None:
             return
@@ -111,7 +109,6 @@ class PlanFiles:
             return None
 
     def _save(self, path: Path, text: str) -> str:
-        """Save the plan to a file; return why that failed, or an empty text."""
         engine = self._session.engine_if_loaded
         if engine is None:
             return "the engine is still loading"
@@ -262,7 +259,6 @@ class Picturing:
         self.commands: Commands = {"why.pictures": self.ask_for_pictures}
 
     def ask_for_pictures(self) -> None:
-        """Have the pictures of the chosen column drawn."""
         document, column = self._session.store.document, self._session.store.column
         if document is None or column is None or self._session.store.is_stale:
             self._session.say("no numbers for this plan yet", "warn")

@@ -98,7 +98,6 @@ class Live(Panel):
         self._widest = 0
 
     def take(self, readings: tuple[Reading, ...]) -> None:
-        """Add a sample to the graphs."""
         self._readings = readings
         for reading in readings:
             self._history.setdefault(reading.name, deque(maxlen=HISTORY)).append(reading.value)

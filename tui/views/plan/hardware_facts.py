@@ -30,7 +30,6 @@ _SMALLEST_RATE = 1e6  # A graph of bytes a second is full at this much at least,
 
 
 def machine_rows(machine: Machine) -> tuple[HardwareRow, ...]:
-    """Return what was found on this machine."""
     return tuple(_machine_rows(machine))
 
 

@@ -162,7 +162,6 @@ class FieldMap:
         self.commands: Commands = {"map.show": self.show}
 
     def show(self) -> None:
-        """Show the map of the usual two fields."""
         document = self._store.document
         if document is None or self._store.mode_column is None or self._store.is_stale:
             self._session.say("no numbers for this plan yet", "warn")
@@ -178,7 +177,6 @@ class FieldMap:
         self._session.app.push_screen(dialog, self._take)
 
     def _take(self, change: Mapping[str, object] | None) -> None:
-        """Change both fields in one edit."""
         if change is None:
             return
         refusal = self._session.apply(change)

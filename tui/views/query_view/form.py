@@ -143,7 +143,6 @@ class QuestionEdits:
         self._tell(self.change(field.key, field.choices[after]))
 
     def type_value(self) -> None:
-        """Type what is wanted, or pick it from a list."""
         field = self._form.field
         if field is None:
             return

@@ -53,18 +53,15 @@ class ResultTable(HeadedPanel):
 
     @property
     def shown(self) -> tuple[int, ...]:
-        """Indices of the rows that are shown, in their order."""
         return self._shown
 
     @property
     def order(self) -> str:
-        """By what the rows are sorted, in words."""
         if self.results is None or self.sorted_by is None:
             return self.results.order if self.results else ""
         return self.results.columns[self.sorted_by].title
 
     def chosen(self) -> tuple[ResultRow, ...]:
-        """Return the rows that are marked, or the one under the cursor."""
         rows = () if self.results is None else tuple(row for row in self.results.rows if row.key in self.marked)
         return rows or ((self.row,) if self.row else ())
 
@@ -83,12 +80,10 @@ class ResultTable(HeadedPanel):
         super().show_old()
 
     def show_message(self, message: str) -> None:
-        """Say why there are no rows."""
         self.results, self.message, self._shown = None, message, ()
         self.repaint()
 
     def narrow(self, text: str) -> None:
-        """Show the rows that have all words of a text."""
         self.filter = text.strip()
         self._start_over()
 

@@ -93,7 +93,6 @@ class QueryScreen(PanelScreen):
         raise NotImplementedError
 
     def show_row(self) -> None:
-        """Show beside the rows what there is to show of the one under the cursor."""
         raise NotImplementedError
 
     def on_mount(self) -> None:
@@ -107,7 +106,6 @@ class QueryScreen(PanelScreen):
     # What the threads report
 
     def _show_search(self, so_far: SearchState) -> None:
-        """Show what is asked, then the best so far."""
         if so_far.rows is None:
             self._show_fields()
             return
@@ -116,7 +114,6 @@ class QueryScreen(PanelScreen):
         self.show_state()
 
     def _show_failure(self, fault: Fault) -> None:
-        """Say why there are no rows."""
         self.session.last_failure = fault
         self.table.show_message(fault.in_short)
         self.show_state()
@@ -151,7 +148,6 @@ class QueryScreen(PanelScreen):
 
     @property
     def back_does(self) -> str:
-        """What ``back`` does next."""
         if self._searching.can_stop:
             return "stops the search"
         if self.has_class(ASIDE):
@@ -235,7 +231,6 @@ class QueryScreen(PanelScreen):
         self.go_to(self.form if self.current is self.table else self.table)
 
     def mark_current(self, panel: Panel) -> None:
-        """Mark a panel, and say what there is to say of what is under its cursor."""
         super().mark_current(panel)
         self.show_state()
 

@@ -113,12 +113,10 @@ class Searching:
         return self.is_running and not self._stop.is_set()
 
     def stop(self) -> None:
-        """Stop searching, and keep the best so far."""
         self._stop.set()
         self.was_stopped = True
 
     def give_up(self) -> None:
-        """Search no more for a plan that is not there any more."""
         self._stop.set()
         self._session.cancel(self._requester, self.SUBJECT)
         self.is_running = False

@@ -142,7 +142,6 @@ class RunHead(Bar):
         super().__init__(id="run-head")
 
     def build(self, width: int) -> Line:
-        """Cut the line where there is no more room."""
         text, role = self.status[:2]
         return line(Span(clip(f" {text}", width), role)) if text else line()
 

@@ -156,7 +156,6 @@ class RunScreen(PanelScreen):
         self.call_after_refresh(self.current.focus)
 
     def drawings(self) -> Iterator[tuple[str, str]]:
-        """Yield the curves of the run, each with what was predicted behind it."""
         yield from self._curves.drawings()
 
     def mark_current(self, panel: Panel) -> None:
@@ -260,7 +259,6 @@ class Watching:
             self._look_now()
 
     def pause(self) -> None:
-        """Look no more, or go on."""
         self._is_paused = not self._is_paused
         self.restart()
 
@@ -280,11 +278,9 @@ class Watching:
         self._session.ask(self._screen, self.SUBJECT, work, self._show, failed=self._failed)
 
     def stop(self) -> None:
-        """Look no more."""
         self._session.cancel(self._screen, self.SUBJECT)
 
     def reader(self) -> RunsReader:
-        """Return what reads runs; in a thread."""
         if self._reader is None:
             self._reader = self._session.engine.runs(self._session.settings.history)
         return self._reader

@@ -101,7 +101,6 @@ class CorpusEdits(FieldEdits):
             self._change(field, f"{self.most_samples:.0f}")
 
     def undo(self) -> bool:
-        """Take the last edit of the corpus back; return whether there was one."""
         return self._travel(self._done, self._undone)
 
     def redo(self) -> bool:

@@ -126,7 +126,6 @@ class PlanCorpus:
         )
 
     def _number(self, key: str) -> float:
-        """Return what holds for a field that always has a number."""
         return float(self.given[key]) if key in self.given else self._usual[key].value or 0.0
 
     def _field(self, field: Field) -> Field:

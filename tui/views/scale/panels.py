@@ -207,7 +207,6 @@ class ScaledPictures(DrawnLines):
 
     @staticmethod
     def _marks(rows: Sequence[ScaledRow]) -> Iterator[tuple[ScaledRow, str]]:
-        """Yield rows at which something changes, each with what."""
         for before, after in pairwise(rows):
             if after.is_knee:
                 yield after, "knee"
@@ -226,7 +225,6 @@ class ScaledPictures(DrawnLines):
 
 
 def _short(devices: int) -> str:
-    """Return a count, in thousands of 1024 where it is a multiple."""
     return f"{devices // _KILO}k" if devices >= _KILO and devices % _KILO == 0 else str(devices)
 
 
@@ -303,7 +301,6 @@ class PatternCharts(DrawnLines):
         self._glyphs = glyphs
 
     def drawings(self) -> Iterator[tuple[str, str]]:
-        """Yield the pictures as SVG files."""
         from capacity_tui.engine.present.pictures import Axis, Plane, plane_file
         from capacity_tui.engine.units import format_quantity
 

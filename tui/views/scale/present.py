@@ -98,7 +98,6 @@ class _Words:
         self._has_failures = self._time == Figure.ESTIMATED_TRAIN_TIME_SECONDS
 
     def plan(self, runs: Sequence[ScaledRun], *, is_complete: bool = False) -> ScaledPlan:
-        """Return what is known so far."""
         points = scaling_points(runs, self.growth)
         remarks = growth_remarks(points, is_complete=is_complete)
         knee = remarks.knee
@@ -109,7 +108,6 @@ class _Words:
         return ScaledPlan(self.growth, columns, rows, lines, is_complete)
 
     def _cells(self, run: ScaledRun, point: Scaling) -> Iterator[tuple[TableColumn, str]]:
-        """Yield the columns of the table, each with what a number of devices has there."""
         estimate, held = run.candidate.estimate, usage(run.candidate.estimate)
         holds = point.fits is not False
         pace = _HEADS.get(self._time, self._case.estimate.computation.iteration)

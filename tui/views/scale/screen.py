@@ -151,7 +151,6 @@ class ScaleScreen(PanelScreen):
 
     @property
     def back_does(self) -> str:
-        """What ``back`` does next."""
         return "shows devices" if self.has_class(PICTURES) or self.current is not self._devices else super().back_does
 
     def go_to(self, panel: Panel) -> None:
@@ -161,7 +160,6 @@ class ScaleScreen(PanelScreen):
         self._follow()
 
     def _go_across(self) -> None:
-        """Go to the other panel of the page."""
         others = {self._devices: self._storage, self._storage: self._devices}
         others |= {self._fields: self._levels, self._levels: self._fields}
         self.go_to(others[self.current])
