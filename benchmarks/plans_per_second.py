@@ -32,8 +32,8 @@ from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.solve.search import Answer, Question, parse_goal, parse_limit, search
 from capacity_tui.engine.solve.space import Axis, powers_of_two
 from capacity_tui.engine.solve.space.axes import divisors
+from capacity_tui.engine.solve.space.configurations import TrainingSpace, training_space
 from capacity_tui.engine.solve.space.space import Block, best
-from capacity_tui.engine.solve.space.training import TrainingSpace, training_space
 
 Record = TypeVar("Record", RunLayout, RunData, Recompute)
 WANTED, PER_SECOND = 2_000_000, "a second"

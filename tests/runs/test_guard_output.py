@@ -12,9 +12,8 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from capacity_tui.engine.runs.guard import event_log, keeper
-from capacity_tui.engine.runs.guard.attempt import Attempt
-from capacity_tui.engine.runs.guard.event_log import CommandOutput
+from capacity_tui.engine.runs.guard import attempt, keeper
+from capacity_tui.engine.runs.guard.attempt import Attempt, CommandOutput
 from capacity_tui.engine.runs.logs import LineReader
 
 PLAN = """
@@ -130,7 +129,7 @@ def test_who_comes_later_reads_what_was_recorded_and_passes_on_what_is_new(tmp_p
 
 
 def test_lines_that_come_too_fast_are_passed_on_and_the_newest_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(event_log, "MOST_LINES", 100)
+    monkeypatch.setattr(attempt, "MOST_LINES", 100)
     started = Started(tmp_path, sys.executable, "-c", "for n in range(50_000): print('step', n, 'loss 2')")
     entries = started.to_the_end()
     assert started.passed[0].count(b"\n") == 50_000

@@ -108,7 +108,7 @@ def test_off_keeps_nothing_by_itself_but_what_is_handed_over(file, monkeypatch):
 
 def test_a_user_without_a_home_is_told_only_of_what_is_handed_over(monkeypatch):
     monkeypatch.setenv("CAPACITY_TUI_HISTORY", "")
-    monkeypatch.setattr("capacity_tui.engine.runs.history.stores.data_folder", lambda: NOWHERE)
+    monkeypatch.setattr("capacity_tui.engine.runs.history.records.data_folder", lambda: NOWHERE)
     assert record_run(run()) == ""
     with pytest.raises(StorageError, match="no home"):
         History().keep(run())

@@ -22,8 +22,8 @@ from capacity_tui.engine.solve.space.axes import (
     open_fields_of_training,
     published_tokens,
 )
+from capacity_tui.engine.solve.space.configurations import training_space
 from capacity_tui.engine.solve.space.space import over
-from capacity_tui.engine.solve.space.training import training_space
 
 MEMORY, SECONDS = "memory.reserved_bytes", "computation.step_seconds"
 

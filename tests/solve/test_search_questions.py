@@ -22,7 +22,7 @@ from capacity_tui.engine.solve.search import (
     spaces,
 )
 from capacity_tui.engine.solve.search.question import Goal, Limit, model_names
-from capacity_tui.engine.solve.space import Axis, training
+from capacity_tui.engine.solve.space import Axis, configurations
 from capacity_tui.engine.units import format_quantity, parse_quantity
 
 TIME, MONEY = "computation.estimated_train_time_seconds", "cost.usd"
@@ -134,7 +134,7 @@ def test_parts_that_fit_memory_give_the_answer_of_the_whole(monkeypatch: pytest.
     question = Question(plan, tuple(map(parse_axis, texts)), pareto=(TIME, "memory.reserved_bytes"), top=3)
     whole = search(question)
     monkeypatch.setattr(spaces, "MOST_LAYOUTS", 5)
-    monkeypatch.setattr(training, "MOST_SETTINGS", 1)
+    monkeypatch.setattr(configurations, "MOST_SETTINGS", 1)
     parts = search(question)
     assert (parts.evaluated, parts.valid, parts.fitting) == (whole.evaluated, whole.valid, whole.fitting)
     assert [each.figures for each in parts.top] == [each.figures for each in whole.top]

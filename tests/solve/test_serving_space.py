@@ -17,7 +17,7 @@ from capacity_tui.engine.plan import REPLICAS_FILL_DEVICES, Plan, with_values
 from capacity_tui.engine.solve.modes.modes import with_placeholders
 from capacity_tui.engine.solve.space import Axis
 from capacity_tui.engine.solve.space.axes import Grid
-from capacity_tui.engine.solve.space.serving import ServingSpace, serving_space
+from capacity_tui.engine.solve.space.configurations import ServingSpace, serving_space
 from capacity_tui.engine.solve.space.space import Block
 from capacity_tui.engine.uncertainty import Interval
 

@@ -15,7 +15,7 @@ from capacity_tui.engine.plan import Plan, with_values
 from capacity_tui.engine.solve.modes import ModeName, ModePlan, compare, fill, model_choice
 from capacity_tui.engine.solve.modes.modes import MODES
 from capacity_tui.engine.solve.modes.training_settings import Search
-from capacity_tui.engine.solve.space.training import TrainingSpace
+from capacity_tui.engine.solve.space.configurations import TrainingSpace
 
 AUTO = "auto"
 

@@ -16,8 +16,8 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan, with_values
 from capacity_tui.engine.solve.space import Axis
 from capacity_tui.engine.solve.space.axes import Grid
+from capacity_tui.engine.solve.space.configurations import TrainingSpace, training_space
 from capacity_tui.engine.solve.space.space import Block, best, over
-from capacity_tui.engine.solve.space.training import TrainingSpace, training_space
 
 DENSE = {
     "model": {"name": "llama-3.1-8b"},

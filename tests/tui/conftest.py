@@ -46,7 +46,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("capacity_tui.tui.views.plan.estimates.EXPLAIN_AFTER_SECONDS", 0.0)
-    monkeypatch.setattr("capacity_tui.tui.views.plan.advice.ADVISE_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr("capacity_tui.tui.views.plan.why.ADVISE_AFTER_SECONDS", 0.0)
     monkeypatch.setattr("capacity_tui.tui.views.plan.sweep.SWEEP_AFTER_SECONDS", 0.0)
     monkeypatch.chdir(tmp_path)
     return tmp_path

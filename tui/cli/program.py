@@ -93,7 +93,7 @@ ENTRIES = (
     Entry("machine", "detect", "machine.detect", "Describe this machine."),
     Entry("machine", "sample", "machine.measure", "Time kernels and collectives on this machine."),
     Entry("machine", "calibrate", "machine.measure", "Fit constants to samples and to runs of your own."),
-    Entry("machine", "accuracy", "machine.accuracy", "Show how far estimates are from measurements."),
+    Entry("machine", "accuracy", "run.history", "Show how far estimates are from measurements."),
     Entry("machine", "cluster", "", "Inventory a cluster, measure it, and submit jobs."),
     Entry("machine", "cluster detect", "machine.cluster", "Detect the nodes, and keep them as hardware for plans."),
     Entry("machine", "cluster show", "machine.cluster", "Show the cluster that was kept."),

@@ -1,5 +1,3 @@
-from .alternative import Alternative as Alternative
-from .alternative import Migration as Migration
 from .migrate import WorkloadRun as WorkloadRun
 from .migrate import migrate as migrate
 from .migrate import run_workloads as run_workloads
@@ -7,9 +5,11 @@ from .migrate import workloads_of as workloads_of
 from .priced import saved_percent as saved_percent
 from .priced import saved_usd as saved_usd
 from .question import JOB_KINDS as JOB_KINDS
+from .question import Alternative as Alternative
 from .question import Goal as Goal
 from .question import JobKind as JobKind
 from .question import JobWords as JobWords
+from .question import Migration as Migration
 from .question import MigrationQuestion as MigrationQuestion
 from .question import checked_kind as checked_kind
 from .question import job_kind_called as job_kind_called

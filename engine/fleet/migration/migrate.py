@@ -13,9 +13,14 @@ from capacity_tui.engine.cluster import Device, instances_for
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate.serving import why_not_read
 from capacity_tui.engine.fleet.database import assumed
-from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration, Remedy
 from capacity_tui.engine.fleet.migration.priced import Machine, alternative, break_even, current_alternative
-from capacity_tui.engine.fleet.migration.question import MigrationQuestion, question_of_workload
+from capacity_tui.engine.fleet.migration.question import (
+    Alternative,
+    Migration,
+    MigrationQuestion,
+    Remedy,
+    question_of_workload,
+)
 from capacity_tui.engine.fleet.migration.throughput import NEARLY, Fewest, Job, Throughput
 from capacity_tui.engine.fleet.migration.transfer import complexity, move_parts
 from capacity_tui.engine.fleet.migration.verdict import judged, risk

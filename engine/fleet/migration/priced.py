@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.estimate import cost, equation
-from capacity_tui.engine.fleet.migration.alternative import Alternative
-from capacity_tui.engine.fleet.migration.question import MigrationQuestion
+from capacity_tui.engine.fleet.migration.question import Alternative, MigrationQuestion
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval

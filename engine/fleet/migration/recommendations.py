@@ -7,8 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from capacity_tui.engine.fleet.database import assumed
-from capacity_tui.engine.fleet.migration.alternative import Alternative, Priority, Recommendation
-from capacity_tui.engine.fleet.migration.question import MigrationQuestion, machines, money, percent, times
+from capacity_tui.engine.fleet.migration.question import (
+    Alternative,
+    MigrationQuestion,
+    Priority,
+    Recommendation,
+    machines,
+    money,
+    percent,
+    times,
+)
 from capacity_tui.engine.fleet.migration.transfer import DEGREES
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean

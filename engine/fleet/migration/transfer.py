@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.estimate.data import DataLocation, transfer_price
 from capacity_tui.engine.fleet.database import assumed
-from capacity_tui.engine.fleet.migration.alternative import Degree, Level, MovePart
 from capacity_tui.engine.fleet.migration.priced import month_usd
-from capacity_tui.engine.fleet.migration.question import SERVED, MigrationQuestion
+from capacity_tui.engine.fleet.migration.question import SERVED, Degree, Level, MigrationQuestion, MovePart
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_bytes
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Accelerator, Catalog
     from capacity_tui.engine.cluster import Cluster
-    from capacity_tui.engine.fleet.migration.alternative import Alternative
     from capacity_tui.engine.fleet.migration.priced import Machine
+    from capacity_tui.engine.fleet.migration.question import Alternative
 
 DEGREES: tuple[Degree, ...] = ("low", "medium", "high")
 

@@ -6,10 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.fleet.database import assumed
-from capacity_tui.engine.fleet.migration.alternative import Alternative, Degree, Level, Migration, Recommendation
 from capacity_tui.engine.fleet.migration.question import (
     MOST_HOURS,
+    Alternative,
+    Degree,
+    Level,
+    Migration,
     MigrationQuestion,
+    Recommendation,
     ends,
     machines,
     money,

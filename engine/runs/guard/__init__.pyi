@@ -1,5 +1,5 @@
+from .attempt import Listeners as Listeners
 from .callback import GuardCallback as GuardCallback
-from .event_log import Listeners as Listeners
 from .order import Order as Order
 from .order import newest_checkpoint as newest_checkpoint
 from .order import start_of as start_of

@@ -14,10 +14,9 @@ import psutil
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.files import write_atomically
-from capacity_tui.engine.runs.guard.attempt import Attempt
+from capacity_tui.engine.runs.guard.attempt import Attempt, CommandOutput, Event, Listeners, TrainerWords
 from capacity_tui.engine.runs.guard.callback import SAVE_EVERY, SAVED
 from capacity_tui.engine.runs.guard.checkpoints import Checkpoint, CheckpointFolder, save_interval
-from capacity_tui.engine.runs.guard.event_log import CommandOutput, Event, Listeners, TrainerWords
 from capacity_tui.engine.runs.guard.failures import Failure, KernelWatch, failure_of, failure_of_alarm
 from capacity_tui.engine.runs.guard.order import Order
 from capacity_tui.engine.runs.guard.pauses import PauseControl, step_seconds_of

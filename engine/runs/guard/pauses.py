@@ -17,8 +17,7 @@ from capacity_tui.engine.catalog import load_catalog, named_numbers
 from capacity_tui.engine.machine import Host, Power, probe_power
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.runs.guard.attempt import Attempt
-from capacity_tui.engine.runs.guard.event_log import Event
+from capacity_tui.engine.runs.guard.attempt import Attempt, Event
 from capacity_tui.engine.runs.monitor.alarms import Alarm, RunSamples
 from capacity_tui.engine.runs.monitor.anomalies import Numbers, held_over
 from capacity_tui.engine.runs.monitor.run_monitor import RunMonitor, RunState

@@ -18,10 +18,9 @@ from capacity_tui.engine.files import lock_file, make_folder, storage_error
 from capacity_tui.engine.machine import Machine, detect
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.runs.command import CommandNotFoundError, need_posix, signals
-from capacity_tui.engine.runs.guard.attempt import Attempt
+from capacity_tui.engine.runs.guard.attempt import Attempt, Event, Listeners
 from capacity_tui.engine.runs.guard.attempt_monitor import AttemptEnd, Following
 from capacity_tui.engine.runs.guard.checkpoints import CheckpointFolder
-from capacity_tui.engine.runs.guard.event_log import Event, Listeners
 from capacity_tui.engine.runs.guard.failures import Failure
 from capacity_tui.engine.runs.guard.order import (
     Order,

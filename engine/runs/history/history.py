@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from capacity_tui.engine.errors import CapacityError, Place, PlanError, StorageError
 from capacity_tui.engine.extras import DATABASE, connected, require_pymongo
-from capacity_tui.engine.runs.history.records import RunRecord, as_data, of_data
-from capacity_tui.engine.runs.history.stores import (
+from capacity_tui.engine.runs.history.records import (
     ESTIMATES_KEPT,
     HistoryPlace,
+    RunRecord,
     Store,
     WantedRuns,
     Where,
     append,
+    as_data,
     history_place,
+    of_data,
     reason_of,
     taken,
 )

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import lock_file
-from capacity_tui.engine.runs.history.records import RunRecord, as_data, of_data
+from capacity_tui.engine.runs.history.records import ESTIMATES_KEPT, RunRecord, WantedRuns, as_data, of_data
 from capacity_tui.engine.runs.history.sqlite_file import (
     DamagedError,
     check_whole,
@@ -23,7 +23,6 @@ from capacity_tui.engine.runs.history.sqlite_file import (
     text_of,
     with_new_schema,
 )
-from capacity_tui.engine.runs.history.stores import ESTIMATES_KEPT, WantedRuns
 
 _COLUMNS = "id, kind, started, device, model, hardware, fingerprint, measured, data"
 _INSERT = f"INSERT OR IGNORE INTO runs ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608

@@ -26,7 +26,7 @@ from capacity_tui.engine.plan import Plan, plan_fields, served_sizes, with_value
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import LARGEST_COUNT
 from capacity_tui.engine.solve.space.axes import Axis, Floats, Grid
-from capacity_tui.engine.solve.space.training import TrainingSpace
+from capacity_tui.engine.solve.space.configurations import TrainingSpace
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:

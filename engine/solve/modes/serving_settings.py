@@ -17,7 +17,7 @@ from capacity_tui.engine.plan import Plan, plan_layout, with_values
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes.mode_plan import Reasons, budget_text, memory_budget
 from capacity_tui.engine.solve.space.axes import Axis, Grid, Values, layout_axes, powers_of_two
-from capacity_tui.engine.solve.space.serving import serving_space
+from capacity_tui.engine.solve.space.configurations import serving_space
 from capacity_tui.engine.solve.space.space import Block, Ranked, SpaceCache, best, over
 from capacity_tui.engine.units import FP16_BITS, format_bytes, format_quantity, format_seconds
 

@@ -28,8 +28,8 @@ from capacity_tui.engine.solve.space.axes import (
     open_axes,
     published_tokens,
 )
+from capacity_tui.engine.solve.space.configurations import TrainingSpace, training_space
 from capacity_tui.engine.solve.space.space import Block, Ranked, SpaceCache, best
-from capacity_tui.engine.solve.space.training import TrainingSpace, training_space
 from capacity_tui.engine.units import format_bytes, format_count, format_number
 
 if TYPE_CHECKING:

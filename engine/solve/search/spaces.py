@@ -33,10 +33,15 @@ from capacity_tui.engine.solve.space.axes import (
     open_fields_of_training,
     powers_of_two,
 )
-from capacity_tui.engine.solve.space.serving import CHOSEN, ServingSpace, serving_space
+from capacity_tui.engine.solve.space.configurations import (
+    CHOSEN,
+    TRAINING_NUMBERS,
+    ServingSpace,
+    serving_space,
+    training_space,
+)
 from capacity_tui.engine.solve.space.space import Space, one_by_one
 from capacity_tui.engine.solve.space.stacking import can_stack
-from capacity_tui.engine.solve.space.training import NUMBERS, training_space
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
@@ -227,7 +232,7 @@ def trained_spaces(
     # The sequence of a model over images follows from the image.
     axes = tuple(axis for axis in axes if shape.vision is None or axis.path != SEQUENCE)
     # Settings change first and few values before many: the inner loops of arrays are long, and small arrays stay small.
-    ordered = sorted(axes, key=lambda axis: (axis.path in NUMBERS, len(axis.values)))
+    ordered = sorted(axes, key=lambda axis: (axis.path in TRAINING_NUMBERS, len(axis.values)))
     cuts: list[list[Axis]] = []
     for axis in ordered:
         parts, unusable = _stackable_axis(resolved, shape, catalog, axis)
@@ -246,7 +251,7 @@ def _stackable_axis(
     resolved: ResolvedPlan, shape: TransformerShape, catalog: Catalog, axis: Axis
 ) -> tuple[list[Axis], list[tuple[object, CapacityError]]]:
     """Return an axis in parts whose values differ in numbers alone, and the values that no run can have."""
-    if axis.path in NUMBERS:
+    if axis.path in TRAINING_NUMBERS:
         return [axis], []
     groups: list[tuple[object, list[object]]] = []
     unusable: list[tuple[object, CapacityError]] = []

@@ -14,11 +14,10 @@ from textual.containers import Container, Horizontal, Vertical
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.views.plan.advice import AdviceList
 from capacity_tui.tui.views.plan.comparison import ComparisonTable
 from capacity_tui.tui.views.plan.field_list import FieldList
 from capacity_tui.tui.views.plan.hardware import Hardware, Live
-from capacity_tui.tui.views.plan.why import Why
+from capacity_tui.tui.views.plan.why import AdviceList, Why
 from capacity_tui.tui.views.view_screen import PanelScreen
 from capacity_tui.tui.widgets.panel import Panel
 
@@ -92,12 +91,12 @@ class PlanScreen(PanelScreen):
         """Put together what the first frame does not wait for."""
         if self.commands:
             return
-        from capacity_tui.tui.views.plan.advice import Advising
         from capacity_tui.tui.views.plan.edits import Finding, PlanEdits, PlanPins
         from capacity_tui.tui.views.plan.estimates import Estimates, Following
         from capacity_tui.tui.views.plan.files import Opening, Picturing, PlanFiles
         from capacity_tui.tui.views.plan.hardware import Sensors
         from capacity_tui.tui.views.plan.sweep import FieldMap, Sweeping
+        from capacity_tui.tui.views.plan.why import Advising
         from capacity_tui.tui.widgets.prompt import Prompt
 
         session = self.session

@@ -1,22 +1,31 @@
-"""Panel 4: where the number under the cursor comes from, and each number that was put into it."""
+"""Panel 4: where the number under the cursor comes from, and what would improve the plan."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual.binding import BindingType
+from textual.dom import DOMNode
 
 from capacity_tui.engine.record import dataclass
-from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.terminal.text import Line, Span, fit, fold, left, line, spread, wrap
-from capacity_tui.tui.widgets.panel import Panel
+from capacity_tui.tui.actions import Commands, bindings
+from capacity_tui.tui.guide import ADVICE_APPLIED
+from capacity_tui.tui.requests import Request
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.terminal.text import Line, Span, clip, fit, fold, left, line, spread, wrap
+from capacity_tui.tui.widgets.head import mark_of
+from capacity_tui.tui.widgets.lines import Painted
+from capacity_tui.tui.widgets.panel import Findable, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from capacity_tui.engine.present import ExplanationText, FormulaInput
     from capacity_tui.engine.present.pictures import Picture
+    from capacity_tui.tui.shown.comparison import Advice
 
 _BETWEEN_PAGES = " ▸ "
 _NARROWEST_PICTURE = 40
@@ -186,3 +195,179 @@ def _labelled(label: str, text: str, width: int, role: str) -> list[EntryLine]:
     first, *rest = wrap(text, width - 9) or [""]
     lines = [line(Span(f"{label:<8} ", "label"), Span(first, role))]
     return [EntryLine(shown) for shown in (*lines, *(line(" " * 9, Span(more, role)) for more in rest))]
+
+
+_TONES = {1: "good", 0: "dim", -1: "bad"}
+_INDENT = 4
+
+
+class AdviceList(Panel):
+    """Advice, the best first; the one that a key takes is marked."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("advice")
+    NUMBER = 6
+    TITLE = "Advice"
+    KEYS = "a apply"
+    subject = Painted("")  # what the advice is on, where that is not the chosen column
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._advice: tuple[Advice, ...] | None = None
+        self._items: list[int] = []
+
+    @property
+    def chosen(self) -> Advice | None:
+        """The advice under the cursor, which a key takes."""
+        return self._advice[self.cursor] if self._advice else None
+
+    def show_advice(self, advice: tuple[Advice, ...] | None, *, stale: bool, urgent: bool = False) -> None:
+        """Show advice.
+
+        Args:
+            advice: what would improve the plan, the best first; None while it is looked for the first time.
+            stale: whether it belongs to an earlier plan.
+            urgent: whether it shows the ways out of a plan that does not fit.
+        """
+        self.set_class(urgent, "-urgent")
+        if (advice, stale) != (self._advice, self.is_old):
+            if advice != self._advice:
+                self.cursor = 0
+            self._advice, self.is_old = advice, stale
+            self.repaint()
+
+    def about(self) -> tuple[str, str]:
+        if self.chosen is None:
+            return "", ""
+        change = ", ".join(f"{key} to {value}" for key, value in self.chosen.change.items())
+        return self.chosen.title, f"It sets {change}, as one edit that u undoes. {self.chosen.caution}".rstrip()
+
+    def findable(self) -> Sequence[Findable]:
+        return [Findable(advice.title, tuple(advice.change), advice.caution) for advice in self._advice or ()]
+
+    def item_count(self) -> int:
+        return len(self._advice or ())
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay the advice out, each in a line where there is room, else with what it does below it."""
+        if not self._advice:
+            message = "looking for improvements…" if self._advice is None else "no improvement found"
+            return [line(Span(clip(message, width), "dim"))], None
+        lines: list[Line] = []
+        self._items = []
+        reveal = range(1)
+        for index, advice in enumerate(self._advice):
+            shown = self._lines_of(advice, index, width)
+            if index == self.cursor:
+                reveal = range(len(lines), len(lines) + len(shown))
+            lines += shown
+            self._items += [index] * len(shown)
+        return lines, reveal
+
+    def summary(self) -> Line:
+        return self._lines_of(self._advice[0], 0, 200)[0] if self._advice else line()
+
+    def edge(self) -> str:
+        count = self.item_count()
+        return " · ".join(part for part in (self.subject, f"{self.cursor + 1} of {count}" if count else "") if part)
+
+    def _lines_of(self, advice: Advice, index: int, width: int) -> list[Line]:
+        here = index == self.cursor
+        mark, role = self._mark(advice)
+        head = [Span("a " if here else "  ", "key"), Span(f"{mark} ", role), Span(advice.title, self.toned("value"))]
+        effects = self._effects(advice)
+        selected = here and self.is_current
+        whole = line(*head, Span(": ", "dim"), *effects, selected=selected)
+        if cell_len(whole.plain) <= width:
+            lines = [whole]
+        else:
+            lines = [fit(line(*head, selected=selected), width)]
+            lines += [fit(line(" " * _INDENT, *row, selected=selected), width) for row in _rows(effects, width)]
+        if here and advice.caution:
+            more = wrap(advice.caution, width - _INDENT)
+            lines += [line(" " * _INDENT, Span(text, self.toned("warn")), selected=selected) for text in more]
+        return lines
+
+    def _effects(self, advice: Advice) -> list[Span]:
+        spans: list[Span] = []
+        for effect in advice.effects:
+            spans += [Span(", " if spans else "", "dim"), Span(effect.text, self.toned(_TONES[effect.gain]))]
+        return spans
+
+    def _mark(self, advice: Advice) -> tuple[str, str]:
+        mark = mark_of(advice.verdict)
+        return mark.text, self.toned(mark.role)
+
+
+def _rows(spans: list[Span], width: int) -> list[list[Span]]:
+    """Return spans in rows that have room for them."""
+    rows: list[list[Span]] = [[]]
+    for span in spans:
+        used = cell_len("".join(other.text for other in rows[-1]))
+        if rows[-1] and used + cell_len(span.text) > width - _INDENT and span.text.strip(", "):
+            rows.append([])
+        rows[-1].append(span)
+    return rows
+
+
+ADVISE_AFTER_SECONDS = 0.3  # Advice takes a dozen estimates: it waits until the keys rest
+
+
+class Advising:
+    """Has the plan advised on, and takes advice."""
+
+    def __init__(self, session: Session, screen: DOMNode, panel: AdviceList) -> None:
+        self._session = session
+        self._store = session.store
+        self._screen = screen
+        self._panel = panel
+        self._requested: tuple[int, str] | None = None
+        self.commands: Commands = {"advice.apply": self.take, "advice.take": self.take}
+        session.plan_changes.subscribe(screen, lambda _: self._session.cancel(screen, "advise"))
+        session.answers.subscribe(screen, lambda _: self._follow())
+
+    def _show(self, wanted: tuple[int, str], advice: tuple[Advice, ...]) -> None:
+        """Show advice.
+
+        Args:
+            wanted: which plan of the store it is on, and which mode of it.
+            advice: what would improve it, the best first.
+        """
+        self._store.advice, self._store.advised = advice, wanted
+        self._session.answers.publish(None)
+
+    def take(self) -> None:
+        """Change the plan as the advice says, in one edit."""
+        if not self._store.is_advised:
+            self._session.say("no advice on this plan yet")
+            return
+        advice = self._panel.chosen
+        if advice is None:
+            self._session.say("no improvement found")
+            return
+        refusal = self._session.apply(advice.change)
+        self._session.guide.take(ADVICE_APPLIED)
+        self._session.say(refusal or f"{advice.title}: u undoes it", "bad" if refusal else "good")
+
+    def _follow(self) -> None:
+        """Ask anew where the numbers are of another plan or another mode; show what is known."""
+        store = self._store
+        column, document = store.mode_column, store.document
+        if column is None or document is None:
+            return
+        is_known = store.is_advised
+        is_first = not store.advice and not is_known
+        self._panel.show_advice(
+            None if is_first else store.advice, stale=not is_known, urgent=column.verdict.holds is False
+        )
+        self._panel.subject = f"on {column.mode}" if column is not store.column else ""
+        wanted = (store.generation, column.mode)
+        if store.is_stale or self._requested == wanted:
+            return
+        self._requested = wanted
+
+        def work(request: Request[tuple[Advice, ...]]) -> tuple[Advice, ...] | None:
+            if request.cancelled.wait(ADVISE_AFTER_SECONDS):
+                return None
+            return request.while_wanted(lambda: document.advice(column.mode))
+
+        self._session.ask(self._screen, "advise", work, partial(self._show, wanted))
