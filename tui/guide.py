@@ -48,11 +48,7 @@ _STEPS = (
 
 
 class Guide:
-    """Says which key to try next.
-
-    Args:
-        is_wanted: whether it was not seen yet.
-    """
+    """Says which key to try next, where that was not seen yet."""
 
     def __init__(self, is_wanted: bool) -> None:
         self._at = 0 if is_wanted else len(_STEPS)
@@ -67,11 +63,7 @@ class Guide:
         return self._at > 0 or self._is_done
 
     def wordings(self, *, on_plan: bool) -> tuple[str, ...]:
-        """Return what to try now, the longest wording first; nothing while one still looks at what came of it.
-
-        Args:
-            on_plan: whether the plan is in sight, and no other view.
-        """
+        """Return what to try now, the longest wording first; nothing while one still looks at what came of it."""
         if self.is_over or self._is_done:
             return ()
         step = _STEPS[self._at]

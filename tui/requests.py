@@ -81,11 +81,7 @@ class Request(Generic[T]):
 
 
 class Answered(Message, Generic[T], bubble=False):
-    """The one message of threads: an answer to a request, or what went wrong.
-
-    Args:
-        value: the answer, or the fault.
-    """
+    """The one message of threads: an answer to a request, or the fault in its place."""
 
     def __init__(self, request: Request[T], value: T | Fault) -> None:
         super().__init__()

@@ -187,12 +187,7 @@ class Session:
     # The plan
 
     def open(self, source: Path | str, path: Path | None) -> None:
-        """Have another plan opened.
-
-        Args:
-            source: a file, the name of an example, or a text.
-            path: the file that the plan belongs to.
-        """
+        """Have another plan opened: a file, an example by its name, or a text, with the file that it belongs to."""
         self.ask(self.app, "open", lambda _: self.engine.open(source), lambda opened: self.take_up(opened, path))
 
     def open_named(self, name: str) -> None:
@@ -239,12 +234,7 @@ class Session:
         self.ask(self.app, "recent", work)
 
     def restore(self, kept: LeftBehind, plans: tuple[tuple[Document, Path | None], ...]) -> None:
-        """Take up restored plans, the last edited one on top of the others.
-
-        Args:
-            kept: where they were kept.
-            plans: the plans and the files they belong to, the last edited first.
-        """
+        """Take up restored plans and the files they belong to, the last edited one on top of the others."""
         for document, path in reversed(plans):
             self.store.open(document, path, is_saved=False)
         self.unsaved.restored_from(kept)

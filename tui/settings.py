@@ -231,11 +231,7 @@ def recent_plans() -> tuple[RecentPlan, ...]:
 
 
 def remember_plan(plan: RecentPlan) -> None:
-    """Put a plan in front of the others.
-
-    Raises:
-        StorageError: it cannot be written.
-    """
+    """Put a plan in front of the others; raises StorageError where that cannot be written."""
     import json  # not before the first frame
 
     if len(plan.text) > _LONGEST:

@@ -168,12 +168,7 @@ class Store:
         return self.comparison.column(self.comparison.usual) or self.comparison.columns[0]
 
     def open(self, document: Document, path: Path | None = None, is_saved: bool = True) -> None:
-        """Take up another plan; undoing that brings the one before back, with its history.
-
-        Args:
-            path: where it is saved.
-            is_saved: whether that file holds it as it is.
-        """
+        """Take up another plan, as a file has it or not; undoing that brings the one before back, with its history."""
         if self.document is not None:
             _add(self._undo, Edit(self.document, self._origin, OPENED))
         self._redo.clear()
@@ -183,27 +178,15 @@ class Store:
         self.forget_edit()
 
     def edit(self, key: str, text: str) -> bool:
-        """Change one field; return whether that changed the plan.
-
-        Raises:
-            CapacityError: the text does not make sense for the field; the plan stays.
-        """
+        """Change one field; return whether that changed the plan; raises CapacityError for a senseless text."""
         return self.change({key: text})
 
     def change(self, change: Mapping[str, object]) -> bool:
-        """Change several fields as one entry of the history; return whether that changed the plan.
-
-        Raises:
-            CapacityError: the values make no sense for the plan, which stays.
-        """
+        """Change several fields as one entry of the history; return whether that changed the plan."""
         return self.document is not None and self.change_to(self.document.changed(change), next(iter(change)))
 
     def change_to(self, after: Document, key: str) -> bool:
-        """Take up a changed plan as an edit; return whether it is another one.
-
-        Args:
-            key: the field that was edited.
-        """
+        """Take up a changed plan as an edit of a field; return whether it is another one."""
         from capacity_tui.tui.shown.results import PINS_KEY
 
         if self.document is None or after == self.document:

@@ -42,11 +42,7 @@ def load(name: str, user_folder: Path) -> Theme:
 
 
 def parse(text: str, file: str) -> Theme:
-    """Return the theme that a file describes.
-
-    Raises:
-        CapacityError: a field is missing, unknown or not a colour; the error names file and field.
-    """
+    """Return the theme that a file describes; raises CapacityError with the file and the field that is wrong."""
     values = read_toml(text, file)
     colours = {field: _colour(values, field, file) for field in (*_BASE, *_COLOURS)}
     switches = {field: _switch(values, field, file) for field in ("dark", "ansi")}

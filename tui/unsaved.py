@@ -25,12 +25,7 @@ from capacity_tui.tui.store import Store
 
 
 class UnsavedPlans:
-    """The unsaved plans of a store.
-
-    Args:
-        store: where the plans are edited.
-        swap: the file in which they are kept.
-    """
+    """The unsaved plans of a store, kept in a swap file."""
 
     def __init__(self, store: Store, swap: Swap) -> None:
         self._store = store
@@ -101,11 +96,7 @@ class LeftBehind:
 
 
 class Swap:
-    """The file in which this run of the program keeps its edits.
-
-    Args:
-        folder: where such files lie; by default in the state folder.
-    """
+    """The file in which this run of the program keeps its edits, by default in the state folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder

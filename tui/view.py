@@ -122,11 +122,7 @@ class Document(Protocol):
         """Return one of the plans beside it in its place; those beside it stay."""
 
     def renamed(self, name: str, new: str) -> Document:
-        """Return the plan with another name for one of those beside it.
-
-        Raises:
-            CapacityError: nothing may be called so.
-        """
+        """Return the plan with another name for one of those beside it; CapacityError for a name nothing may have."""
 
     def dump(self, mode: str | None = None) -> str:
         """Return the plan as YAML; of a mode with everything chosen, without one as it was written."""
@@ -194,11 +190,7 @@ class Engine(Protocol):
         """Return the file that a path or the name of a saved plan means, if there is one; an example has its name."""
 
     def open(self, source: Path | str) -> Document:
-        """Read a plan from a file, or from text.
-
-        Raises:
-            CapacityError: the plan cannot be read or does not make sense.
-        """
+        """Read a plan from a file, or from text; raises CapacityError where there is none that makes sense."""
 
     def catalogue(self, name: str) -> tuple[Choice, ...]:
         """Return what can be picked: ``model``, ``accelerator``, ``interconnect``, ``profile`` or ``line``.
@@ -207,11 +199,7 @@ class Engine(Protocol):
         """
 
     def save(self, path: Path, text: str) -> Path | None:
-        """Write a plan; return where a damaged file that was there went.
-
-        Raises:
-            CapacityError: the file cannot be written; what was there is untouched.
-        """
+        """Write a plan; return where a damaged one before it went; CapacityError leaves what was there untouched."""
 
     def plans_folder(self) -> Path:
         """Return where plans are saved under a name."""
@@ -233,32 +221,16 @@ class RunsReader(Protocol):
         """Return all runs, those that go on first, then the newest first."""
 
     def run(self, name: str, window: float) -> WatchedRun:
-        """Return all there is to show of a run by now.
-
-        Args:
-            window: share of its course that is shown, the newest; 1 for all of it.
-        """
+        """Return all there is to show of a run by now, of the newest share of its course."""
 
     def document(self, name: str) -> Document:
-        """Return the plan of a run.
-
-        Raises:
-            CapacityError: it has none, or it cannot be read.
-        """
+        """Return the plan of a run; raises CapacityError where it has none, or none that can be read."""
 
     def calibrate(self, name: str) -> str:
-        """Let estimates rest on a run, and return what that changed, in words.
-
-        Raises:
-            CapacityError: nothing can be learnt from it.
-        """
+        """Let estimates rest on a run, and return what changed, in words; CapacityError where it teaches nothing."""
 
     def restore(self, name: str) -> str:
-        """Take back what was last learnt for the device of a run, and return what estimates rest on then.
-
-        Raises:
-            CapacityError: nothing was learnt before.
-        """
+        """Take back what was last learnt for the device of a run, and return what estimates rest on then."""
 
     def close(self) -> None:
         """Let files go."""

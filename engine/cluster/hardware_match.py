@@ -300,11 +300,7 @@ def device_key(device: Device) -> str:
 
 
 def with_measured(device: Device, measurements: tuple[MeasuredEfficiency, ...], where: str = "this machine") -> Device:
-    """Return a device with what was measured on it, if anything was.
-
-    Args:
-        where: the machine or cluster it was measured on, in words.
-    """
+    """Return a device with what was measured on it, if anything was."""
     key = device_key(device)
     match = next((measured for measured in measurements if measured.device == key), None)
     return device if match is None else replace(device, efficiency=_with_constants(device.efficiency, match, where))

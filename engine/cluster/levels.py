@@ -275,11 +275,7 @@ class Level:
     error: float | None = None
 
     def sustained(self, share: Number) -> Number:
-        """Return what collectives reach of it, B/s in one direction for each device.
-
-        Args:
-            share: what they reach of what a network carries.
-        """
+        """Return what collectives reach of it, B/s one way for each device; ``share``: what they reach of a link."""
         return self.bandwidth if self.is_measured else self.bandwidth * share
 
     @property

@@ -77,11 +77,7 @@ class Quote:
 
 
 def quotes(row: Instance, catalog: Catalog, payment: Payment | None = None) -> Iterator[Quote]:
-    """Return the prices of an instance that are known, those of its own region first.
-
-    Args:
-        payment: how it is paid for; None for all ways.
-    """
+    """Return the known prices of an instance, paid for in one way or in all, those of its own region first."""
     return (quote for quote in _all_quotes(row, catalog) if payment in (None, quote.payment))
 
 

@@ -274,11 +274,7 @@ class Startup:
 
 
 def assumed_startup(weights: float, catalog: Catalog) -> Startup:
-    """Return the time that is assumed until an instance works.
-
-    Args:
-        weights: bytes of the weights that it reads.
-    """
+    """Return the time that is assumed until an instance works that reads so many bytes of weights."""
     rows = catalog.assumptions
     boot, image, engine = (rows[name] for name in ("instance-boot", "image-pull", "engine-start"))
     disk = rows["weight-load-bandwidth"]

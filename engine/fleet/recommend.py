@@ -47,11 +47,7 @@ class DeadlineQuestion:
     devices: tuple[int, ...] = ()  # numbers of devices to try; none for powers of two
 
     def missed(self, figures: Mapping[str, Interval]) -> str:
-        """Return which limit a plan does not keep at the far end of its range, in words; empty where it keeps both.
-
-        Raises:
-            PlanError: the job has no length.
-        """
+        """Return which limit a plan does not keep at the far end of its range, in words; empty where it keeps both."""
         if TIME not in figures:
             hint = "set training.tokens, training.steps, or training.samples with training.epochs"
             raise PlanError("a job without a length has no end", hint=hint)
@@ -178,11 +174,7 @@ class _Finding:
         return self._answer()
 
     def _flops(self) -> float:
-        """Return the FLOPs of the job, as planning it on the first machine gives them; 0 where it runs on none.
-
-        Raises:
-            PlanError: the job has no length.
-        """
+        """Return the FLOPs of the job, as planning it on the first machine gives them; 0 where it runs on none."""
         for option in self.among:
             self.options.planned(option)
             if self.options.flops is not None or self._shown():

@@ -98,11 +98,7 @@ class Schedule:
 
 
 def read_entries(name: str, standard_input: BinaryIO) -> Entries:
-    """Return the machines and jobs of a file; ``-`` is standard input.
-
-    Raises:
-        CapacityError: it cannot be read, or is not a schedule.
-    """
+    """Return the machines and jobs of a file, ``-`` for standard input; CapacityError for what is no schedule."""
     return Entries(read_source(name, standard_input).document)
 
 

@@ -316,9 +316,5 @@ def fit_growth(figure: str, points: Points, targets: Sequence[float] = TARGETS) 
 
 
 def fit_all(figures: Mapping[str, Points], targets: Sequence[float] = TARGETS) -> tuple[GrowthFit, ...]:
-    """Return how each figure grows, in the order given.
-
-    Raises:
-        CapacityError: as for one.
-    """
+    """Return how each figure grows, in the order given."""
     return tuple(fit_growth(figure, points, targets) for figure, points in figures.items())

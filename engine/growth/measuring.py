@@ -55,11 +55,7 @@ class OutputMetric:
 
 
 def parse_output_metric(text: str) -> OutputMetric:
-    """Return how a number is found: ``json:KEY`` with points between the names of inner objects, or an expression.
-
-    Raises:
-        CapacityError: it is neither.
-    """
+    """Return how a number is found: ``json:KEY`` with points between names of inner objects, or an expression."""
     if text.startswith(_KEY):
         if not text.removeprefix(_KEY):
             raise CapacityError("no key behind json:", hint="write json:KEY, such as json:patterns")
@@ -118,11 +114,7 @@ class Measuring:
         return tuple(key for key in keys if not any(f"{{{key}}}" in word for word in self.command))
 
     def run(self, setting: Setting, repeat: int = 0) -> tuple[Measurement, RunRecord | None, bool]:
-        """Run the command once; return what it took, an entry for the history, and whether the user had enough.
-
-        Raises:
-            CapacityError: it cannot be started.
-        """
+        """Run the command once; return what it took, an entry for the history, and whether the user had enough."""
         words = tuple(filled(word, setting) for word in self.command)
         with tempfile.TemporaryFile() as output, Path(os.devnull).open("rb") as nothing:
             engine = ProfilingEngine(_INTERVAL)

@@ -215,11 +215,7 @@ class DoctorReport:
 
 
 def examine(machine: Machine, seconds: float, private: bool = False) -> DoctorReport:
-    """Return the report of a detection.
-
-    Args:
-        private: keep serial numbers, host and user names.
-    """
+    """Return the report of a detection; a private one keeps serial numbers, host and user names."""
     findings = (Finding(probe, tuple(_returned(machine, probe, private))) for probe in machine.probes)
     cleaned = (finding if private else _without_names(finding) for finding in findings)
     return DoctorReport(_versions(), tuple(cleaned), seconds)

@@ -74,11 +74,7 @@ RECORDING_SCRIPT = _SCRIPT.format(
 
 
 def recorded_host(text: str) -> Host:
-    """Return the machine of a recording.
-
-    Raises:
-        HardwareError: the text is no recording, or holds impossible facts.
-    """
+    """Return the machine of a recording; raises HardwareError where the text is none, or holds impossible facts."""
     if len(text) > MOST_BYTES:
         raise HardwareError("the recording is too long", hint=f"a machine reports less than {MOST_BYTES >> 20} MiB")
     files, answers, links = recorded_parts(text)

@@ -244,11 +244,7 @@ def _rate(name: str, change: int | None, seconds: float) -> Fact[float]:
 
 
 class GpuSensors:
-    """The devices whose sensors can be read, in the order of detection.
-
-    Args:
-        detailed: read what holds clocks down, power limits and processes too, which no graph shows.
-    """
+    """The devices whose sensors can be read, in order; ``detailed``: power limits and processes too, for no graph."""
 
     def __init__(self, host: Host, detailed: bool = False, vendors: Sequence[Vendor] = VENDORS) -> None:
         self._host = host

@@ -91,11 +91,7 @@ def _values_of(record: Any) -> list[object]:
 
 
 def outcomes_from_text(text: str) -> tuple[Outcome, ...]:
-    """Return the outcome of a chunk.
-
-    Raises:
-        ValueError: the text is none of ``outcomes_as_text``; so are KeyError and TypeError.
-    """
+    """Return the outcome of a chunk; ValueError, KeyError or TypeError for what ``outcomes_as_text`` does not write."""
     return tuple(
         Outcome(tuple(_read_part(part) for part in parts), int(pieces), int(chunks))
         for parts, pieces, chunks in json.loads(text)

@@ -264,11 +264,7 @@ def _ends() -> dict[str, float]:
 
 
 def machine_entries(occupancy: Occupancy, catalog: Catalog, ends: Mapping[str, float] | None = None) -> list[Plain]:
-    """Return nodes as entries of a schedule, equal ones together.
-
-    Args:
-        ends: seconds until what a node runs is over; never where unknown.
-    """
+    """Return nodes as entries of a schedule, equal ones together; ``ends``: seconds until what a node runs is over."""
     kinds: dict[tuple[str, int], list[NodeState]] = defaultdict(list)
     for node in occupancy.nodes:
         if node.devices > node.down and node.hardware in catalog.accelerators:

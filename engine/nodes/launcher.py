@@ -53,11 +53,7 @@ class Launcher(Protocol):
         """What reaches them: Slurm, Ray or SSH."""
 
     def nodes(self) -> tuple[str, ...]:
-        """Return the names of the nodes.
-
-        Raises:
-            LauncherError: what knows them is not there or does not answer.
-        """
+        """Return the names of the nodes; raises LauncherError where what knows them does not answer."""
 
     def run(self, order: Order, nodes: Sequence[str]) -> Iterator[NodeAnswer]:
         """Run a command on each of some nodes, side by side; yield the answers as they come, one for each node.
@@ -76,11 +72,7 @@ _LAST_WORDS = 200
 
 
 def run_on_nodes(order: Order, nodes: Sequence[str], words_for: Callable[[str], Sequence[str]]) -> Iterator[NodeAnswer]:
-    """Run a process for each node, and yield the answers as they come.
-
-    Args:
-        words_for: the local command that runs it on a node.
-    """
+    """Run a process for each node by the local command for it, and yield the answers as they come."""
     stopped = Event()
 
     def answer_of(node: str) -> NodeAnswer:
@@ -99,11 +91,7 @@ def run_on_nodes(order: Order, nodes: Sequence[str], words_for: Callable[[str], 
 def run_here(
     order: Order, node: str, words: Sequence[str], is_stopped: Callable[[], bool], most_bytes: int = MOST_BYTES
 ) -> NodeAnswer:
-    """Run the local command that runs an order on a node, and return its answer.
-
-    Args:
-        most_bytes: of what it writes; what writes more is ended.
-    """
+    """Run the local command that runs an order on a node, and return its answer; one of too many bytes is ended."""
     if is_stopped():
         return NodeAnswer(node, failure="not asked: cancelled")
     try:

@@ -159,11 +159,7 @@ def slurm_occupancy(catalog: Catalog) -> Occupancy | None:
 
 
 def occupancy_of(nodes: tuple[SlurmNode, ...], racks: Mapping[str, tuple[str, ...]], catalog: Catalog) -> Occupancy:
-    """Return nodes as the controller reports them, with the switches above them.
-
-    Args:
-        racks: the switches above each, the nearest first.
-    """
+    """Return nodes as the controller reports them, with the switches above them."""
     states = sorted((_slurm_state(node, racks, catalog) for node in nodes), key=lambda node: node.holders[:1])
     levels = _LEVELS if any(node.holders for node in states) else _LEVELS[:1]
     return Occupancy(tuple(states), levels, "Slurm, now", is_live=True)

@@ -124,11 +124,7 @@ def load_ray() -> Any:
 
 @contextmanager
 def ray_session(address: str) -> Iterator[Any]:
-    """Connect to a Ray cluster, and yield the ray module; what is started here ends at the end.
-
-    Raises:
-        CapacityError: see ``connect``.
-    """
+    """Connect to a Ray cluster, and yield the ray module; what is started here ends at the end."""
     ray = connect(address)
     try:
         yield ray
@@ -175,11 +171,7 @@ def is_local(address: str) -> bool:
 
 
 def _local_workers(address: str) -> int | None:
-    """Return how many workers are to be started here, 0 for one a processor; None where a cluster is named.
-
-    Raises:
-        LauncherError: the address is invalid.
-    """
+    """Return how many workers are to be started here, 0 for one a processor; None where a cluster is named."""
     if not is_local(address):
         if address != "auto" and not _port(address):
             raise LauncherError("not an address of a Ray cluster", repr(address)[:80], _EXAMPLE)
@@ -196,11 +188,7 @@ def _port(address: str) -> int:
 
 
 def _knock(address: str) -> None:
-    """Check that a connection is accepted: Ray itself waits minutes for an answer.
-
-    Raises:
-        OSError: no connection is accepted.
-    """
+    """Check that a connection is accepted, else raise OSError: Ray itself waits minutes for an answer."""
     if address != "auto":
         host = address.removeprefix("ray://").rpartition(":")[0].strip("[]")
         socket.create_connection((host, _port(address)), ANSWER_SECONDS).close()

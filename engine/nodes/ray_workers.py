@@ -129,11 +129,7 @@ class RayWorkers:
             self._ray.cancel(reference, recursive=False)
 
     def _look_for_nodes(self) -> None:
-        """Have a worker for each processor of the nodes that are alive, but those that never start.
-
-        Raises:
-            HardwareError: none of them starts.
-        """
+        """Have a worker for each processor of the nodes that are alive, but those that never start."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415 - an optional extra
 
         if monotonic() < self._next_look:
@@ -180,11 +176,7 @@ class RayWorkers:
             self._running[reference] = (name, given)
 
     def _begin(self, reference: Any) -> None:
-        """Take a worker that is ready among those that get chunks; let go of one that never will be.
-
-        Raises:
-            MissingPartError: what the program needs is not installed on its node.
-        """
+        """Take a worker that is ready among those that get chunks; let go of one that never will be."""
         name = next(name for name, worker in self._workers.items() if worker.ready == reference)
         try:
             lacking = self._ray.get(reference, timeout=FETCH_SECONDS)

@@ -59,18 +59,10 @@ class Workers(Protocol):
         """How many chunks they take at once, those that wait at a worker among them."""
 
     def give(self, chunk: Chunk, filled: Filled) -> None:
-        """Have a chunk evaluated.
-
-        Args:
-            filled: what plans left open, as filled in the order of the question.
-        """
+        """Have a chunk evaluated, with what plans left open as filled in the order of the question."""
 
     def finished(self) -> Iterator[tuple[Chunk, Outcomes]]:
-        """Yield chunks that are done, after a moment at the latest; none where none are.
-
-        Raises:
-            HardwareError: a chunk cannot be evaluated by any worker.
-        """
+        """Yield chunks that are done, after a moment at the latest; none where none are."""
 
 
 @dataclass(slots=True)
@@ -83,11 +75,7 @@ class _Slot:
 
 
 class SharedSearch:
-    """One search, shared out.
-
-    Raises:
-        CapacityError: the question makes no sense.
-    """
+    """One search, shared out."""
 
     def __init__(
         self, question: Question, catalog: Catalog, machine: Machine | None, known: Journal, cutting: Cutting
@@ -220,11 +208,7 @@ class Journal:
             return None
 
     def keep(self, chunk: Chunk, outcomes: Outcomes) -> None:
-        """Keep the result of a chunk, as one write: readers see a whole line or none.
-
-        Raises:
-            StorageError: it cannot be written.
-        """
+        """Keep the result of a chunk, as one write: readers see a whole line or none."""
         with writing(self._path), self._path.open("ab") as file:
             file.write(f"{_key(chunk)} {outcomes_as_text(outcomes)}\n".encode())
 
@@ -256,11 +240,7 @@ def journal_of(
     user_files: Mapping[str, bytes],
     cutting: Cutting,
 ) -> Journal:
-    """Return the journal of a search: the same one for the same question, program and catalogue.
-
-    Raises:
-        StorageError: it cannot be read or written.
-    """
+    """Return the journal of a search: the same one for the same question, program and catalogue."""
     words = (dump_plan(question.plan), *map(repr, (question, machine, rests_on, cutting, sorted(user_files))))
     digest = sha256("\n".join(words).encode())
     for name in sorted(user_files):

@@ -76,11 +76,7 @@ class Slurm:
         return "Slurm"
 
     def nodes(self) -> tuple[str, ...]:
-        """Return the names of all nodes.
-
-        Raises:
-            LauncherError: there is no Slurm, or its controller does not answer.
-        """
+        """Return the names of all nodes; raises LauncherError where the controller does not answer."""
         return tuple(node.name for node in slurm_nodes())
 
     def run(self, order: Order, nodes: Sequence[str]) -> Iterator[NodeAnswer]:
@@ -133,11 +129,7 @@ def slurm_text(*words: str, standard_input: str = "") -> str:
 
 
 def slurm_answer(*words: str, standard_input: str = "") -> subprocess.CompletedProcess[str]:
-    """Return exit code and output of a command of Slurm, also where it refuses.
-
-    Raises:
-        LauncherError: there is no such command, or the controller does not answer.
-    """
+    """Return exit code and output of a command of Slurm, also where it refuses; raises LauncherError without Slurm."""
     if shutil.which(words[0]) is None:
         hint = "run this where Slurm's commands are, or name hosts with --hosts FILE"
         raise LauncherError(f"{words[0]} is not installed here", hint=hint)
@@ -151,11 +143,7 @@ def slurm_answer(*words: str, standard_input: str = "") -> subprocess.CompletedP
 
 
 def slurm_nodes() -> tuple[SlurmNode, ...]:
-    """Return the nodes as the controller reports them.
-
-    Raises:
-        LauncherError: there is no Slurm, or its controller does not answer.
-    """
+    """Return the nodes as the controller reports them; raises LauncherError where it does not answer."""
     return parse_nodes(slurm_text("scontrol", "--details", "--oneliner", "show", "nodes"))
 
 

@@ -73,11 +73,7 @@ class ExplanationText:
 
 
 def explanation_text(explained: Explained, mode: str = "") -> ExplanationText:
-    """Return an explanation of a figure as text.
-
-    Args:
-        mode: the mode whose figure it is, for the title.
-    """
+    """Return an explanation of a figure as text; the title names the mode whose figure it is."""
     explanation = explained.explanation
     main, *others = _steps(explanation) or [FormulaStep("", "")]
     return ExplanationText(

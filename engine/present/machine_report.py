@@ -34,11 +34,7 @@ from capacity_tui.engine.units import format_bandwidth, format_flops, format_per
 
 
 def benchmark_parts(report: BenchmarkReport, before: BenchmarkReport | None = None) -> Iterator[Part]:
-    """Yield the figures with their spread, the verdict on the cooling, and what was not measured.
-
-    Args:
-        before: what was measured the time before, to stand beside it.
-    """
+    """Yield the figures, their spread and those of the time before, the verdict on cooling, and what is missing."""
     heads, rows = ("figure", "median", "10th to 90th percentile", "how"), [_figure_row(one) for one in report.measured]
     if before is None:
         yield table_part(heads, rows, right=(1,))

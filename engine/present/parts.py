@@ -123,11 +123,7 @@ _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<
 
 
 def write_parts(form: str, title: str, parts: Iterable[Part], data: Callable[[], object]) -> str:
-    """Return a report as json, yaml, markdown or html.
-
-    Args:
-        data: returns the same for scripts.
-    """
+    """Return a report as json, yaml, markdown or html."""
     from capacity_tui.engine.present.results import to_json, to_yaml  # noqa: PLC0415 - they load what estimates need
 
     if form == "json":

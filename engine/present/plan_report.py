@@ -46,11 +46,7 @@ def write_report(form: str, report: Report) -> str:
 
 
 def page_parts(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) -> Iterator[Part]:
-    """Yield the page of an answer: verdict, advice, figures with ranges, charts, sources, the plan.
-
-    Args:
-        plan: the plan as resolved.
-    """
+    """Yield the page of an answer: verdict, advice, figures with ranges, charts, sources, the plan."""
     from capacity_tui.engine.present.pictures.drawn_parts import (  # noqa: PLC0415 - loaded for pages alone
         bottleneck_parts,
         memory_parts,

@@ -48,12 +48,7 @@ def tornado_headline(sensitivity: Sensitivity, plan_name: str) -> str:
 
 
 def tornado_tables(sensitivity: Sensitivity, top: int, ascii_only: bool = False) -> Iterator[TornadoTable]:
-    """Yield the fields and the unknowns that move a figure most, each table on a scale of its own.
-
-    Args:
-        top: how many rows of each.
-        ascii_only: whether bars are drawn with ASCII characters alone.
-    """
+    """Yield the fields and the unknowns that move a figure most, so many of each, each table on a scale of its own."""
     unit = sensitivity.figure.metric.unit
     for kind, title in TITLES.items():
         swings = [swing for swing in sensitivity.swings if swing.kind == kind]
@@ -156,12 +151,7 @@ def _value(swing: Swing, value: object) -> str:
 
 
 class _Scale:
-    """A logarithmic axis with the figure of the plan as it stands.
-
-    Args:
-        swings: what is drawn on it.
-        ascii_only: whether to draw with ASCII characters alone.
-    """
+    """A logarithmic axis with the figure of the plan as it stands, and the swings that are drawn on it."""
 
     def __init__(self, value: float, swings: Sequence[Swing], ascii_only: bool) -> None:
         self._glyphs = ASCII_BARS if ascii_only else BLOCKS

@@ -189,11 +189,7 @@ def write_comparison(form: str, of: SideBySide) -> str:
 
 
 def settings_part(columns: Sequence[tuple[str, Plan, Estimate]]) -> SectionsPart:
-    """Return the plans of modes in columns: verdict, what the mode chose, and the figures.
-
-    Args:
-        columns: name, plan and estimate of each.
-    """
+    """Return the plans of modes in columns: verdict, what the mode chose, and the figures."""
     settings = [_settings(plan) for _, plan, _ in columns]
     labels = dict.fromkeys(label for column in settings for label in column)
     verdicts = ("verdict", *(estimate.verdict.words for _, _, estimate in columns))

@@ -192,11 +192,7 @@ def _row(figure_value: FigureValue) -> Row:
 
 
 def exported_plan(answer: Answer, heading: str = "", day: date | None = None) -> str:
-    """Return a settled plan as YAML; what was predicted stands above it as comments, which loading passes over.
-
-    Args:
-        day: when it was predicted; today by default.
-    """
+    """Return a settled plan as YAML; what was predicted that day stands above it as comments, which loading skips."""
     return dump_plan(answer.plan, "\n".join((*([heading] if heading else []), *_predicted(answer, day))))
 
 

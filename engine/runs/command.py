@@ -36,11 +36,7 @@ _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def need_posix(what: str) -> None:
-    """Check that the system starts and signals processes as Linux and macOS do.
-
-    Raises:
-        MissingPartError: it does not.
-    """
+    """Raise MissingPartError where the system does not start and signal processes as Linux and macOS do."""
     if not hasattr(os, "posix_spawn"):
         raise MissingPartError(f"{what} needs Linux or macOS", sys.platform, "run it in WSL, which is Linux")
 

@@ -171,11 +171,7 @@ def example_run() -> LiveRun:
 
 
 def list_runs(folder: Path | None = None) -> tuple[LiveRun, ...]:
-    """Return all known runs, live ones first, then the newest first.
-
-    Args:
-        folder: the folder of runs; by default in the user's state folder.
-    """
+    """Return all known runs in a folder, by default that of the user, live ones first, then the newest first."""
     runs = []
     home = folder or runs_folder()
     with suppress(OSError):

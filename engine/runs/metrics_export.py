@@ -63,11 +63,7 @@ class ServingAddress:
 
 
 def serving_address(text: str) -> ServingAddress:
-    """Return the address that ``9100`` or ``0.0.0.0:9100`` or ``[::1]:9100`` says; a port alone is of this machine.
-
-    Raises:
-        CapacityError: it is invalid.
-    """
+    """Return the address that ``9100`` or ``0.0.0.0:9100`` or ``[::1]:9100`` says; a port alone is of this machine."""
     host, colon, port = text.rpartition(":")
     if not port.isdigit() or not _FIRST_PORT <= int(port) <= _LAST_PORT or (colon and not host):
         raise CapacityError(f"{text!r} is no address to serve at", hint="give a port, or HOST:PORT")

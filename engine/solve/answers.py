@@ -152,12 +152,7 @@ def usual_models(catalog: Catalog) -> list[str]:
 
 
 def largest_model(plan: Plan, names: Sequence[str], machine: Machine | None, catalog: Catalog) -> LargestModel:
-    """Return the largest models that a plan can have.
-
-    Args:
-        plan: the plan, whose model does not count.
-        names: of models, the largest first.
-    """
+    """Return the largest models that a plan can have."""
     comfortable, edge = fitting_models(plan, names, machine, catalog)
     return LargestModel(comfortable and comfortable[0], edge and edge[0], names[-1])
 

@@ -211,11 +211,7 @@ def remarks(
 
 
 def check(plan: Plan, catalog: Catalog, machine: Machine | None) -> None:
-    """Estimate a plan, whatever the modes would choose for its open fields.
-
-    Raises:
-        CapacityError: it cannot be estimated.
-    """
+    """Estimate a plan, whatever the modes would choose for its open fields."""
     estimate_resolved(resolve_plan(with_placeholders(plan, catalog), catalog, machine), catalog)
 
 

@@ -85,11 +85,7 @@ class CheckedConstraint:
 
 
 def checked_constraints(estimate: Estimate, limits: Iterable[Limit] = ()) -> Iterator[CheckedConstraint]:
-    """Yield the limits of a question, then the constraints of the plan itself, each beside what is reached.
-
-    Args:
-        estimate: of a plan without open fields.
-    """
+    """Yield the limits of a question, then the constraints of the plan itself, each beside what is reached."""
     limited = tuple(limits)
     named = {key for limit in limited for key in (limit.figure, _SAME.get(limit.figure))}
     for limit in limited:
@@ -122,11 +118,7 @@ class Candidate:
 
     @property
     def made(self) -> ModePlan:
-        """The plan as filled and estimated.
-
-        Raises:
-            PlanError: such a plan cannot be.
-        """
+        """The plan as filled and estimated; raises PlanError where such a plan cannot be."""
         if self.filled is None:
             raise PlanError("there is no such plan", self.fault)
         return self.filled

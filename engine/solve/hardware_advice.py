@@ -254,11 +254,7 @@ class Rung:
 
 
 def ladder(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Iterator[Rung]:
-    """Yield the largest models that the hardware of a plan takes, way by way, the comfortable one of each first.
-
-    Raises:
-        CapacityError: nothing is known of that hardware.
-    """
+    """Yield the largest models that the hardware of a plan takes, way by way, the comfortable one of each first."""
     from capacity_tui.engine.solve.need.bounds import Bounds  # noqa: PLC0415 - a search of its own, behind this one
 
     facts = catalog or load_catalog()

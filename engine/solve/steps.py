@@ -45,11 +45,7 @@ class Swing:
 def swing_of(
     kind: Kind, key: str, label: str, now: object, trials: Iterable[tuple[object, float | None]], unit: str = ""
 ) -> Swing | None:
-    """Return how far something moves a figure; None where the figure stands still.
-
-    Args:
-        trials: its values, each with the figure; None where there is no figure.
-    """
+    """Return how far something moves a figure; None where the figure stands still."""
     values = [(number, value) for value, number in trials if number is not None]
     if not values:
         return None

@@ -73,11 +73,7 @@ def checkpoint_bytes(trained: Number, parameters: Number, weight: Number, copy: 
 
 
 def checkpoints_of(answer: Answer, job_seconds: float | None, catalog: Catalog) -> Checkpoints:
-    """Return the checkpoints of an estimated training.
-
-    Args:
-        job_seconds: how long it takes; None where that is open.
-    """
+    """Return the checkpoints of an estimated training, which takes so long; None where that is open."""
     resolved, plan = answer.resolved, answer.plan
     cluster = resolved.cluster
     nodes = max(1.0, mean(cluster.devices) / mean(cluster.per_node))
@@ -229,11 +225,7 @@ def phase_plans(plan: Plan) -> tuple[tuple[DataPhase, Plan], ...]:
 
 
 def phase_estimates(answer: Answer, machine: Machine | None, catalog: Catalog) -> tuple[PhaseEstimate, ...]:
-    """Return the phases of an estimated training, each estimated by itself.
-
-    Raises:
-        CapacityError: a phase cannot be.
-    """
+    """Return the phases of an estimated training, each estimated by itself; CapacityError where one cannot be."""
     estimates = []
     for phase, plan in phase_plans(answer.plan):
         estimate = estimate_plan(plan, machine, catalog).estimate

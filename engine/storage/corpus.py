@@ -45,12 +45,7 @@ def mixed(values: Hashes) -> Hashes:
 
 
 def hashed_pieces(values: Hashes, starts: NDArray[np.intp]) -> Hashes:
-    """Return what stands for each piece of a row of values: a polynomial over their places, so that order counts.
-
-    Args:
-        values: of all pieces, one after the other.
-        starts: where each begins, the first at 0.
-    """
+    """Return what stands for each piece of a row of values: a polynomial over their places, so that order counts."""
     if not len(starts):
         return values[:0]
     lengths = np.diff(starts, append=len(values))

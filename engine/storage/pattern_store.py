@@ -192,11 +192,7 @@ def name_of(number: int) -> str:
 
 
 def patterns(first: int, count: int, chunk: int) -> Iterator[Pattern]:
-    """Yield patterns by their numbers, the same ones at any time and in any portions.
-
-    Args:
-        first: number of the first.
-    """
+    """Yield patterns by their numbers from a first one on, the same ones at any time and in any portions."""
     for number in range(first, first + count):
         drawn = random.Random(number)  # noqa: S311 - any words by that law will do
         words = tuple(f"word{int(VOCABULARY ** drawn.random())}" for _ in range(chunk))

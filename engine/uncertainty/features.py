@@ -165,11 +165,7 @@ def _cell(row: Mapping[str, str]) -> Bin:
 
 
 def binned(runs: Iterable[tuple[str, RunFeatures]]) -> tuple[Bin, ...]:
-    """Return single runs as bins.
-
-    Args:
-        runs: publisher and features of each.
-    """
+    """Return single runs, of which publisher and features are known, as bins."""
     groups: dict[tuple[object, ...], list[tuple[str, RunFeatures]]] = {}
     for publisher, features in runs:
         key = (publisher, tuple(features.words.items()), _shared(features))

@@ -134,11 +134,7 @@ class Spread:
 
 
 def figure_spread(error_terms: ErrorTerms, row: Reliability, bins: Bins | None) -> Spread:
-    """Return how far measured runs lie from an estimate.
-
-    Args:
-        bins: what was published of them; None for nothing.
-    """
+    """Return how far measured runs lie from an estimate."""
     spreads = {name: spread_here(name, usual, error_terms.here, row.repeat) for name, usual in row.spreads.items()}
     parts = {name: (spreads[name] * amount) ** 2 for name, amount in error_terms.amounts.items() if name in spreads}
     nearest = Nearest({}, {}, None) if bins is None else bins.nearest(error_terms.features, row.distances)
@@ -288,11 +284,7 @@ def sampled_in(errors: Sequence[FitError], dtype: str) -> tuple[FitError, ...]:
 
 
 def spreads_here(errors: Sequence[FitError]) -> Mapping[str, float]:
-    """Return the spreads that samples of this machine leave, by the names of what they measured.
-
-    Args:
-        errors: how well the machine's constants describe what they were fitted to.
-    """
+    """Return the spreads that samples of this machine leave, by the names of what they measured."""
     spreads: dict[str, float] = {}
     kernels = [
         error.median if error.interpolated is None else error.interpolated

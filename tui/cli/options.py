@@ -47,11 +47,7 @@ def keep_estimates(answers: Iterable[estimates.Answer], no_history: bool) -> Non
 
 
 def opened_history(store: str | None = None) -> histories.History:
-    """Return the history of the place that was named, or chosen before.
-
-    Raises:
-        CapacityError: the settings cannot be read.
-    """
+    """Return the history of the place that was named, or chosen before."""
     return histories.History(chosen_history(store))
 
 
@@ -63,11 +59,7 @@ def tell_notes(history: histories.History) -> None:
 
 
 def chosen_history(store: str | None = None) -> histories.HistoryPlace:
-    """Return where the history is kept.
-
-    Raises:
-        CapacityError: the settings cannot be read.
-    """
+    """Return where the history is kept."""
     if store or os.environ.get(histories.VARIABLE):
         return histories.history_place(store)
 

@@ -234,11 +234,7 @@ def fault_data(fault: CapacityError) -> dict[str, object]:
 
 
 class Progress:
-    """Shows what a command does, from its first second on: on a terminal in one line, in a file in one now and then.
-
-    Args:
-        what: what is done, for as long as no state is shown.
-    """
+    """Shows what a command does, from its first second on: on a terminal in one line, in a file in one now and then."""
 
     def __init__(self, what: str) -> None:
         self._state: Callable[[], str] = lambda: what
@@ -248,11 +244,7 @@ class Progress:
         self._showing.start()
 
     def show(self, state: Callable[[], str]) -> None:
-        """Show a state from now on.
-
-        Args:
-            state: returns it in words; asked now and then, in another thread.
-        """
+        """Show a state from now on, which is asked for in words now and then, in another thread."""
         self._state = state
 
     def end(self) -> None:
@@ -275,11 +267,7 @@ class Progress:
 
 @contextmanager
 def progress(what: str) -> Iterator[Progress]:
-    """Give what shows progress for as long as work goes on.
-
-    Args:
-        what: what is done, in words.
-    """
+    """Give what shows progress for as long as work goes on, named in words."""
     shown = Progress(what)
     try:
         yield shown
@@ -289,11 +277,7 @@ def progress(what: str) -> Iterator[Progress]:
 
 @contextmanager
 def interrupted(pressed: Event | None = None) -> Iterator[Callable[[], bool]]:
-    """Let Ctrl-C be asked for instead of ending the program at once; a second one ends it.
-
-    Args:
-        pressed: is set then, for what waits for it.
-    """
+    """Let Ctrl-C set an event instead of ending the program at once; a second one ends it."""
     pressed = Event() if pressed is None else pressed
     before = signal.getsignal(signal.SIGINT)
 

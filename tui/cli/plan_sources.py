@@ -143,11 +143,7 @@ def plan_options(
 
 
 def sources_of(files: tuple[str, ...], flags: plan_lines.PlanFlags) -> tuple[str | None, ...]:
-    """Return the names of the plans that are meant; None stands for the flags alone.
-
-    Raises:
-        UsageError: there is neither.
-    """
+    """Return the names of the plans that are meant; None stands for the flags alone; UsageError without either."""
     if files:
         return files
     if not flags.is_given and not flags.imports:
@@ -229,11 +225,7 @@ def _of_line(line: plan_lines.OneLine, name: str, *, tries_hardware: bool = Fals
 
 
 def imported_of(files: tuple[str, ...], flags: plan_lines.PlanFlags) -> plan_imports.Imported:
-    """Return what files of other tools say, with what the flags add; they may name no model.
-
-    Raises:
-        CapacityError: one cannot be read, or model or hardware are missing.
-    """
+    """Return what files of other tools say, with what the flags add; they may name no model."""
     line = plan_lines.line_of_flags(flags)
     solve.refuse_faults(line)
     names = (*files, *flags.imports)
@@ -255,20 +247,12 @@ def _imported(
 
 
 def read_plan(name: str) -> plans.Plan:
-    """Return the plan of a file, an example, a line or standard input.
-
-    Raises:
-        CapacityError: it cannot be read, or is not a plan.
-    """
+    """Return the plan of a file, an example, a line or standard input; raises CapacityError for what is none."""
     return source_of(name, plan_lines.PlanFlags()).plan()
 
 
 def changed_plan(plan: plans.Plan, settings: tuple[str, ...]) -> plans.Plan:
-    """Return a plan with what settings change.
-
-    Raises:
-        PlanError: a setting that makes no sense.
-    """
+    """Return a plan with what settings change; raises PlanError for a setting that makes no sense."""
     if not settings:
         return plan
     changed = plan_files.apply_settings(plan, settings)

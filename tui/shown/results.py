@@ -209,11 +209,7 @@ class Question(Protocol):
         """
 
     def edited(self, key: str, text: str) -> Question:
-        """Return the question with one part said otherwise; an empty text takes it back.
-
-        Raises:
-            CapacityError: the text makes no sense there.
-        """
+        """Return the question with one part said otherwise, an empty one takes it back; CapacityError for nonsense."""
 
     def command(self) -> str:
         """Return the command that asks the same."""

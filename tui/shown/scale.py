@@ -165,11 +165,7 @@ class Corpus(Protocol):
         """Return what holds for fields of which nothing is said, and why; quick."""
 
     def edited(self, key: str, text: str) -> Corpus:
-        """Return it with one field said otherwise; an empty text takes it back.
-
-        Raises:
-            CapacityError: the text makes no sense there.
-        """
+        """Return it with one field said otherwise; an empty text takes it back."""
 
     def command(self) -> str:
         """Return the command that says the same."""
@@ -178,8 +174,4 @@ class Corpus(Protocol):
         """Return what its patterns would take with one field said otherwise, or why that cannot be."""
 
     def patterns(self) -> StoredPatterns:
-        """Return what its patterns take to keep.
-
-        Raises:
-            CapacityError: there is no answer for it.
-        """
+        """Return what its patterns take to keep; raises CapacityError where there is no answer."""

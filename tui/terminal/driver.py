@@ -33,11 +33,7 @@ _Typed: TypeAlias = events.Key | events.Paste
 
 
 class KeyDone(Message):
-    """Goes the way of a key behind it: where it arrives the key has been, or was kept on its way.
-
-    Args:
-        rounds: how often it goes that way yet, behind what the key set off there.
-    """
+    """Goes the way of a key behind it, some rounds yet: where it arrives the key has been, or was kept on its way."""
 
     def __init__(self, typed: _Typed, rounds: int = 0) -> None:
         super().__init__()
@@ -150,11 +146,7 @@ class PromptDriver(LinuxDriver):
             os.close(self._woken)
 
     def run_input_thread(self) -> None:
-        """Pass on what is typed, until the pipe is closed.
-
-        Raises:
-            OSError: the terminal is gone.
-        """
+        """Pass on what is typed, until the pipe is closed; raises OSError where the terminal is gone."""
         parser = XTermParser(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
         with selectors.SelectSelector() as selector:

@@ -32,12 +32,7 @@ class Painted:
         self._lines.clear()
 
     def changes(self, x: int, y: int, cells: Sequence[Cell]) -> Iterator[tuple[int, Sequence[Cell]]]:
-        """Take cells for written; yield those that the terminal does not show yet, with the column of the first.
-
-        Args:
-            x: column of the first cell.
-            cells: what is to be shown there.
-        """
+        """Take cells from a column on for written; yield those not shown yet, with the column of the first."""
         line = self._lines.setdefault(y, [])
         end = x + len(cells)
         line += [_NOTHING] * (end - len(line))
@@ -55,11 +50,7 @@ class Painted:
 
 
 class Difference(CompositorUpdate):
-    """The part of an update that the terminal does not show yet.
-
-    Args:
-        update: what is to be shown.
-    """
+    """The part of an update that the terminal does not show yet."""
 
     def __init__(self, update: LayoutUpdate | ChopsUpdate, painted: Painted) -> None:
         self._update = update

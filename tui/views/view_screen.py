@@ -73,12 +73,7 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
     def show_text(
         self, title: str, build: Callable[[int], list[Line]], export: Callable[[], object] | None = None
     ) -> None:
-        """Show a text over the view.
-
-        Args:
-            build: returns its lines for a width.
-            export: has it written as pictures; None where there are none.
-        """
+        """Show a text over the view, laid out for its width; where it has pictures, they can be exported."""
         from capacity_tui.tui.views.dialogs.text_dialog import TextDialog
 
         self.app.push_screen(TextDialog(title, build, self.session.copy, export))
@@ -118,11 +113,7 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
 
 
 class PanelScreen(ViewScreen):
-    """A view of panels, one of which has the keys.
-
-    Args:
-        panels: all of them, the one that the view begins with first.
-    """
+    """A view of panels, one of which has the keys, the one that it begins with first."""
 
     FOCUSES_LATER: ClassVar[bool] = False
     """Whether panels come into sight when they are gone to: what is out of sight cannot take the focus."""
@@ -242,12 +233,7 @@ class PlanRows(Protocol):
 
 
 class RowActions:
-    """Changes the plan by rows of the table; each change is one edit that can be undone.
-
-    Args:
-        screen: theirs, which answers go to.
-        keep: keeps the rows for what a plan has become.
-    """
+    """Changes the plan by rows of the table; each change is one edit that can be undone."""
 
     def __init__(self, session: Session, screen: ViewScreen, table: PlanRows, keep: Callable[[Document], None]) -> None:
         self._session = session

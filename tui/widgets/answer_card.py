@@ -58,12 +58,7 @@ class AnswerCard(ClickedLines):
 
 
 def answer_line(column: Column, width: int, has_bar: bool, changes: int = 0) -> Line:
-    """Lay out what fits: what says least gives way first; verdict, time and a known cost never do.
-
-    Args:
-        has_bar: whether the memory stands as a bar below.
-        changes: edits that are not saved.
-    """
+    """Lay out what fits: what says least gives way first; verdict, time and a known cost never do."""
     counted = f"{changes} change{'' if changes == 1 else 's'} " if changes else ""
     ranks = {_RANGE, _CHANGES, _BAR, _MEMORY, *(headline.rank for headline in column.headlines)}
     answer = Line()

@@ -25,12 +25,7 @@ _ALWAYS = {"app.help", "app.quit", "view.choose"}
 
 
 class Footer(Bar):
-    """The most useful keys, or the views with theirs.
-
-    Args:
-        session: its settings know other keys.
-        view: the view whose keys are shown, with those of every view and of the program.
-    """
+    """The most useful keys of a view as the settings have them, or the views with theirs."""
 
     panel = Painted("")  # whose keys are named besides those of the view
     lists_views = Painted(False)  # whether the views stand in place of the keys
@@ -94,11 +89,7 @@ _FULL, _EMPTY = "▇", "░"
 
 
 def gauge(share: float, width: int) -> str:
-    """Return a bar; any share above nothing fills a cell, and nothing below all of it fills the last one.
-
-    Args:
-        share: how full, 1 for full; more is drawn as full.
-    """
+    """Return a bar; any share above nothing fills a cell, and nothing below all of it fills the last one."""
     filled = round(min(max(share, 0.0), 1.0) * width)
     if 0.0 < share < 1.0 and width > 1:
         filled = min(max(filled, 1), width - 1)
@@ -130,11 +121,7 @@ _BETWEEN, _PARTS = " · ", 3  # Between model, task and hardware in the name of 
 
 
 class Tabs(Bar):
-    """The views, and at the right the plan that all of them are about.
-
-    Args:
-        view: the view that is shown.
-    """
+    """The views, the shown one marked, and at the right the plan that all of them are about."""
 
     def __init__(self, session: Session, view: str) -> None:
         super().__init__(id="tabs")
@@ -179,11 +166,7 @@ class Tabs(Bar):
 
 
 class NoteLine(Bar):
-    """One line for what is to be said: the last message, what is wrong, or a hint. It is there also when it is empty.
-
-    Args:
-        on_plan: whether it stands in the view of the plan.
-    """
+    """One line for what is to be said: the last message, what is wrong, or a hint. It is there when empty too."""
 
     def __init__(self, session: Session, *, on_plan: bool = True) -> None:
         super().__init__(id="note")

@@ -78,11 +78,7 @@ class _RoleStyles:
         self._styles: dict[str, Style] = {}
 
     def of(self, role: str, widget: Widget) -> Style:
-        """Return what a role adds.
-
-        Raises:
-            KeyError: the style sheet has no such role.
-        """
+        """Return what a role adds; raises KeyError where the style sheet has no such role."""
         sheet = widget.app.stylesheet
         if self._rules is not sheet.rules:
             self._rules, self._styles = sheet.rules, {}
@@ -126,12 +122,7 @@ class Lines(Guarded, Widget):
         return tuple(self._line_at(y) for y in range(min(self.size.height, len(self._lines))))
 
     def show(self, lines: Sequence[Line], reveal: range | None = None, pinned: int = 0) -> None:
-        """Show other lines.
-
-        Args:
-            reveal: indices that are scrolled into sight, as far as they fit.
-            pinned: how many lines at the top stay while the others scroll, where there is room for others.
-        """
+        """Show other lines."""
         before = [self._line_at(y) for y in range(self.size.height)]
         self._lines, self._shown_in = tuple(lines), self.size
         self._pinned = pinned if pinned < self.size.height else 0
@@ -220,11 +211,7 @@ class Lines(Guarded, Widget):
 
 
 class Painted(Generic[Shown]):
-    """What lines show: they are laid out anew once it is set.
-
-    Args:
-        first: what it is until then.
-    """
+    """What lines show: they are laid out anew once it is set."""
 
     def __init__(self, first: Shown) -> None:
         self._first = first

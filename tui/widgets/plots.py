@@ -55,11 +55,7 @@ _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # Dots of a braill
 
 
 class Dots:
-    """Dots in cells; places count from the upper left.
-
-    Args:
-        height: cells from top to bottom.
-    """
+    """Dots in cells; places count from the upper left."""
 
     def __init__(self, width: int, height: int, glyphs: Glyphs) -> None:
         self._is_fine = glyphs is Glyphs.BRAILLE
@@ -84,11 +80,7 @@ class Dots:
             self.put(*(round(low + (high - low) * part) for low, high in zip(start, end, strict=True)))
 
     def drawn(self, coarse: str) -> Iterator[tuple[tuple[int, int], str]]:
-        """Yield row and column of each cell that has a dot, with its character.
-
-        Args:
-            coarse: the character where dots are not fine.
-        """
+        """Yield row and column of each cell that has a dot, with its character."""
         for cell, dots in self._cells.items():
             yield cell, chr(_BRAILLE + dots) if self._is_fine else coarse
 
@@ -194,11 +186,7 @@ def band_plot(
 
 
 def spans_of(cells: Mapping[tuple[int, int], tuple[str, str]], row: int, width: int) -> Iterator[Span]:
-    """Yield the cells of a row, neighbours of one role as one piece.
-
-    Args:
-        cells: glyph and role by row and column; the others are blank.
-    """
+    """Yield the cells of a row, neighbours of one role as one piece."""
     shown = (cells.get((row, column), (" ", "")) for column in range(width))
     for role, run in groupby(shown, key=itemgetter(1)):
         yield Span("".join(glyph for glyph, _ in run), role)
@@ -259,11 +247,7 @@ _BOUND, _LOG_CURVE, _ACROSS = "·", "•", "─"
 
 
 class _Axis:
-    """A logarithmic axis over whole powers of ten.
-
-    Args:
-        values: what is to be in sight.
-    """
+    """A logarithmic axis over whole powers of ten."""
 
     def __init__(self, values: Sequence[float], unit: Unit = "") -> None:
         self.low, self.high = floor(log10(min(values)) + _NEARLY), ceil(log10(max(values)) - _NEARLY)

@@ -50,9 +50,6 @@ class Remedies:
         """Return what helps on a machine, the least harmful first, up to the first that is enough.
 
         Where nothing is enough, what comes nearest is returned.
-
-        Args:
-            alternative: the machine, on which the job does not fit.
         """
         ways = list(self._ways(device))
         furthest = self._remedy(alternative, *ways[-1]) if ways else None
@@ -330,11 +327,7 @@ def run_workloads(
 
 
 def workloads_of(sets: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
-    """Return the workloads of sets, those of the usual set where none is named.
-
-    Raises:
-        CatalogError: no set is called that.
-    """
+    """Return the workloads of sets, those of the usual one by default; raises CatalogError for an unknown set."""
     rows = [catalog.workload_sets.find(name) for name in tuple(sets) or (USUAL_SET,)]
     return tuple(dict.fromkeys(name for row in rows for name in row.workloads))
 

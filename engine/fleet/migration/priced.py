@@ -192,12 +192,7 @@ def current_alternative(question: MigrationQuestion, machine: Machine) -> Altern
 
 
 def alternative(question: MigrationQuestion, machine: Machine, current: Alternative, now: Machine) -> Alternative:
-    """Return another machine, compared with the current one.
-
-    Args:
-        current: the current one, priced.
-        now: the same before it was.
-    """
+    """Return another machine, compared with the current one."""
     result = _hourly(question, machine)
     work, before = machine.reached.work_of_one_release, now.reached.work_of_one_release
     hours = Interval.exactly(question.hours)

@@ -154,11 +154,7 @@ class MigrationQuestion:
     mode: ModeName | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no month and no job is.
-
-        Raises:
-            PlanError: hours outside a month, or an unknown kind of job.
-        """
+        """Raise PlanError for hours outside a month, or an unknown kind of job."""
         checked_kind(self.kind)
         if not 0 < self.hours <= MOST_HOURS:
             raise PlanError("no such month", f"{self.hours:g} hours", f"give more than 0 and at most {MOST_HOURS:g}")

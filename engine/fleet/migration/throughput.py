@@ -195,12 +195,7 @@ _MOST = 4096
 
 
 class Fewest:
-    """Finds how many machines a service takes.
-
-    Args:
-        wanted: work a second that they have to do.
-        keeps_limits: whether limits of latency depend on how many there are.
-    """
+    """Finds how many machines a service takes."""
 
     def __init__(self, on: Callable[[int], Throughput], one: Throughput, wanted: float, *, keeps_limits: bool) -> None:
         self._on, self._wanted, self._keeps_limits = on, wanted, keeps_limits

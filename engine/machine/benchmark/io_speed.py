@@ -176,11 +176,7 @@ class RoundTrip:
 
 
 def round_trip(address: Address) -> RoundTrip:
-    """Request an address once, over a new connection, and wait for the head of the answer.
-
-    Raises:
-        OSError, http.client.HTTPException: it does not answer.
-    """
+    """Request an address once, over a new connection, and wait for the head of the answer."""
     with closing(_connection(address)) as connection:
         started = time.perf_counter()
         connection.connect()

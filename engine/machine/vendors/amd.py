@@ -249,11 +249,7 @@ def rocm_smi(host: Host) -> Fact[tuple[dict[str, str], ...]]:
 
 
 def listed_accelerators(host: Host, vendor: str) -> tuple[Accelerator, ...]:
-    """Return the cards of rocm-smi where the kernel's files are hidden, as in some containers.
-
-    Raises:
-        NotPresentError: it is not installed, or lists none.
-    """
+    """Return the cards of rocm-smi where the kernel's files are hidden, as in some containers."""
     rows = rocm_smi(host)
     if not rows.value:
         raise NotPresentError(rows.reason or "rocm-smi lists no card")
@@ -286,11 +282,7 @@ def _smi_accelerator(index: int, vendor: str, row: Mapping[str, str], source: st
 
 
 def json_cards(text: str) -> tuple[dict[str, str], ...]:
-    """Return the cards of ``rocm-smi --json``, in the order of their numbers; warnings before it are skipped.
-
-    Raises:
-        ValueError: this is no such table.
-    """
+    """Return the cards of ``rocm-smi --json``, in the order of their numbers; raises ValueError for any other text."""
     start = text.find("{")
     loaded = json.loads(text[start:]) if start >= 0 else None
     if not isinstance(loaded, dict):

@@ -141,11 +141,7 @@ class Launch:
         return self.launcher == "queue"
 
     def torchrun(self, request: JobRequest, meeting: Sequence[str]) -> str:
-        """Return the command as one node runs it, as text of a shell.
-
-        Args:
-            meeting: options of torchrun that say where the nodes meet.
-        """
+        """Return the command as one node runs it, as text of a shell; ``meeting``: where nodes meet, for torchrun."""
         if self.launcher != "torchrun":
             return shlex.join(self.words)
         options = [f"--nproc-per-node={request.per_node}", *meeting]

@@ -125,11 +125,7 @@ _UNKNOWN_ENERGY = 2**63
 
 
 def queued_jobs(jobs: Sequence[str] = (), *, everyone: bool = False) -> tuple[QueuedJob, ...]:
-    """Return jobs in the queue: those that are named, those of everyone, or else the user's own.
-
-    Raises:
-        CapacityError: Slurm is not here, or does not answer.
-    """
+    """Return jobs in the queue: those that are named, those of everyone, or else the user's own."""
     selection = ["--jobs", ",".join(jobs)] if jobs else [] if everyone else ["--me"]
     words = ("squeue", "--noheader", "--states=all", *selection, "--format", _QUEUE_FORMAT)
     if not jobs:

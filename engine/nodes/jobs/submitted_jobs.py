@@ -164,11 +164,7 @@ def list_jobs(
 
 
 def queue_of(nodes: Launcher) -> JobQueue:
-    """Return the queue of what reaches some nodes.
-
-    Raises:
-        QueueError: nothing queues jobs there, or nothing that is known here.
-    """
+    """Return the queue of what reaches some nodes; raises QueueError where no known one does."""
     if isinstance(nodes, Slurm):
         return SlurmQueue()
     if isinstance(nodes, Kubernetes):
@@ -216,11 +212,7 @@ def submit_job(proposal: JobProposal, answer: Answer, queue: JobQueue) -> JobPro
 
 
 def stop_job(job: str, queue: JobQueue) -> None:
-    """End a job that was submitted from here; what others submitted is left alone.
-
-    Raises:
-        CapacityError: it was not, is over, or the queue does not answer.
-    """
+    """End a job that was submitted from here; raises CapacityError for any other, or one that is over."""
     queue.check(job)
     now = queue.job_now(job)
     kept = stored_jobs(queue.cluster()).get(job)

@@ -161,11 +161,7 @@ class Kubectl:
         return ("kubectl", *context, *namespace, *words)
 
     def items(self, model: type[Model], *words: str) -> tuple[Model, ...]:
-        """Return the objects that ``kubectl get`` lists as JSON.
-
-        Raises:
-            KubectlError: it is not there, hangs, is refused, never ends, or makes no sense.
-        """
+        """Return the objects that ``kubectl get`` lists as JSON; raises KubectlError where it fails or hangs."""
         text = self.text("get", *words, "--output=json")
         listed: Any = _Listed
         try:
@@ -197,11 +193,7 @@ class Kubectl:
         return True
 
     def current_namespace(self) -> str:
-        """Return the namespace of jobs.
-
-        Raises:
-            KubectlError: kubectl is not there, or cannot read its configuration.
-        """
+        """Return the namespace of jobs; raises KubectlError where the configuration cannot be read."""
         if self.namespace:
             return self.namespace
         return self.text("config", "view", "--minify", "--output=jsonpath={..namespace}").strip() or "default"

@@ -116,11 +116,7 @@ class Admission:
 
 
 def admissions(kubectl: Kubectl) -> Mapping[str, Admission]:
-    """Return how jobs of the namespace stand with their queues, by unique ids, as far as that can be read.
-
-    Raises:
-        KubectlError: kubectl is not there.
-    """
+    """Return how jobs of the namespace stand with their queues, by unique ids, as far as that can be read."""
     workloads = _read(kubectl, _Workload, [], f"workloads.{_GROUP}")
     return {owner.uid: _admission(workload) for workload in workloads for owner in workload.metadata.owners}
 
@@ -132,11 +128,7 @@ def _admission(workload: _Workload) -> Admission:
 
 
 def device_queues(kubectl: Kubectl) -> tuple[tuple[DeviceQueue, ...], tuple[str, ...]]:
-    """Return the local queues of Kueue with the quotas behind them, and what of that could not be read.
-
-    Raises:
-        KubectlError: kubectl is not there.
-    """
+    """Return the local queues of Kueue with the quotas behind them, and what of that could not be read."""
     notes: list[str] = []
     local = _read(kubectl, _LocalQueue, notes, f"localqueues.{_GROUP}", "--all-namespaces")
     if not local:

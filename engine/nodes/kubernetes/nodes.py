@@ -90,11 +90,7 @@ class Kubernetes:
         return "Kubernetes"
 
     def nodes(self) -> tuple[str, ...]:
-        """Return the names of all nodes.
-
-        Raises:
-            LauncherError: there is no kubectl, or the API server does not answer, refuses or makes no sense.
-        """
+        """Return the names of all nodes; raises LauncherError where the API server gives no sensible answer."""
         return tuple(node.metadata.name for node in self._nodes())
 
     def run(self, order: Order, nodes: Sequence[str]) -> Iterator[NodeAnswer]:

@@ -131,11 +131,7 @@ _COLUMNS: Sequence[Column[Alternative]] = (
 
 
 def migration_parts(migration: Migration, most: int | None = None) -> Iterator[Part]:
-    """Yield the answer: verdict, table, what moving there takes, and what is recommended.
-
-    Args:
-        most: how many alternatives the table has; None for all.
-    """
+    """Yield the answer: verdict, table of so many alternatives, what moving there takes, and what is recommended."""
     yield TextPart(
         f"{migration.verdict}: {migration.reasons[0] if migration.reasons else 'nothing was compared'}", "strong"
     )

@@ -118,12 +118,7 @@ def _wasted(finding: Finding) -> dict[str, object]:
 
 
 def audit_parts(audit: Audit, *, ignored: bool = False) -> Iterator[Part]:
-    """Yield an audit from what it will do to what is not counted.
-
-    Args:
-        audit: the files and what they come to.
-        ignored: whether the options that have no part in an estimate are named.
-    """
+    """Yield an audit from what it will do to what is not counted."""
     files = ", ".join(f"{reading.file} ({reading.tool.name})" for reading in audit.imported.readings)
     yield TextPart(f"Read: {files}")
     yield TextPart("What it will do:", "strong")

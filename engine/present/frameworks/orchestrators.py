@@ -168,11 +168,7 @@ class Container:
         return not self.trains and not self.job.on_hub
 
     def torchrun(self, *meeting: str) -> str:
-        """Return the command of one node: torchrun's, with where its nodes meet, or that of the engine.
-
-        Args:
-            meeting: options of torchrun where there are several nodes.
-        """
+        """Return the command of one node: torchrun's, with where its nodes meet, or that of the engine."""
         if not self.trains:
             return SERVERS[self.software].command(self.job).rstrip("\n")
         words = script_words(self.wishes.words)

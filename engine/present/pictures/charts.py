@@ -324,11 +324,7 @@ def _slices(amounts: Sequence[Amount]) -> list[Slice]:
 
 
 def picture_lines(picture: Picture, width: int, ascii_only: bool = False) -> tuple[str, ...]:
-    """Return a picture as lines of text.
-
-    Args:
-        ascii_only: whether it is drawn with ASCII characters alone.
-    """
+    """Return a picture as lines of text."""
     if isinstance(picture, Roofline):
         return roofline_lines(picture, max(width - _MARGIN, 2), glyphs=ASCII if ascii_only else UNICODE)
     bars = ASCII_BARS if ascii_only else BLOCKS

@@ -76,12 +76,7 @@ def frame_of(roofline: Roofline) -> Frame:
 
 
 def roofline_lines(roofline: Roofline, width: int = 64, height: int = 14, glyphs: Glyphs = UNICODE) -> tuple[str, ...]:
-    """Return a roofline drawn with characters, and below it what the letters stand for.
-
-    Args:
-        width: columns of the plane.
-        height: lines of the plane.
-    """
+    """Return a roofline drawn with characters, and below it what the letters stand for."""
     plane = _plane(roofline, width, height, glyphs)
     top = f"{format_flops(roofline.peak, per_second=True)} peak of {roofline.device}"
     ridge = round(frame_of(roofline).across(roofline.ridge) * (width - 1))

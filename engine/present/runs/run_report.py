@@ -71,11 +71,7 @@ def run_state_as_dict(state: RunState) -> dict[str, object]:
 
 
 def run_events(state: RunState, last: bool = False) -> Iterator[dict[str, object]]:
-    """Yield what a look at a run brought: notices, alarms, and how it stands.
-
-    Args:
-        last: whether nobody looks again.
-    """
+    """Yield what a look at a run brought: notices, alarms, and how it stands; ``last``: nobody looks again."""
     for notice in state.notices:
         yield {"event": "notice", "text": notice}
     yield from map(alarm_as_dict, state.alarms)
@@ -240,11 +236,7 @@ def guard_event_line(event: _Event) -> str:
 
 
 def guard_rehearsal(order: Order) -> dict[str, object]:
-    """Return what a guard would start, as plain data; nothing is started.
-
-    Raises:
-        CapacityError: a file cannot be read, or a placeholder cannot be filled.
-    """
+    """Return what a guard would start, as plain data; nothing is started."""
     checkpoint = newest_checkpoint(order)
     start = start_of(order, Path("RUN") / "attempt-1", "RUN", checkpoint)
     return {

@@ -41,12 +41,7 @@ GROWTH_HEADS = ("samples", "unique by the rule", "by the law", "bytes", "from", 
 
 
 def pattern_storage_as_dict(pattern_storage: PatternStorage, grown: PatternStorage | None = None) -> dict[str, object]:
-    """Return it as plain data, under the names that scripts rely on.
-
-    Args:
-        pattern_storage: for one size of a corpus.
-        grown: the same for many sizes.
-    """
+    """Return it, and the same for growing sizes, as plain data, under the names that scripts rely on."""
     question, known = pattern_storage.question, pattern_storage.known
     data: dict[str, object] = {
         **picked(question, "samples", "tokens", "chunk"),
@@ -71,12 +66,7 @@ def pattern_storage_as_dict(pattern_storage: PatternStorage, grown: PatternStora
 
 
 def pattern_storage_parts(pattern_storage: PatternStorage, grown: PatternStorage | None = None) -> Iterator[Part]:
-    """Yield the levels, how they grow, and what to know of them.
-
-    Args:
-        pattern_storage: for one size of a corpus.
-        grown: the same for many sizes.
-    """
+    """Yield the levels, how they grow, and what to know of them."""
     total = pattern_storage.total_bytes
     yield TextPart(f"{_size(total.value)} ({_size(total.low)} to {_size(total.high)})", "strong")
     yield columns_part(_LEVELS, pattern_storage.levels)

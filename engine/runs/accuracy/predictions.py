@@ -66,11 +66,7 @@ def predictor(catalog: Catalog, machine: Machine | None = None) -> Predict:
 
 
 def prediction(estimate: Estimate, measurement: Measurement) -> Prediction:
-    """Return what a run's estimate says of what was measured.
-
-    Raises:
-        PlanError: the figure is none that this estimate gives.
-    """
+    """Return what a run's estimate says of what was measured; raises PlanError where it gives no such figure."""
     if measurement.quantity == _FITS:
         return Prediction(float(estimate.verdict.holds is not False), verdict=estimate.verdict)
     figure = measured_figure(estimate, measurement)
@@ -87,11 +83,7 @@ def estimated_figure(measurement: Measurement, catalog: Catalog) -> Interval:
 
 
 def measured_figure(estimate: Estimate, measurement: Measurement) -> Interval:
-    """Return the figure of an estimate that was measured.
-
-    Raises:
-        PlanError: the figure is none that this estimate gives.
-    """
+    """Return the figure of an estimate that was measured; raises PlanError where it gives no such figure."""
     if measurement.quantity == _CLAIMED:
         return _claimed(estimate)
     if measurement.quantity.endswith(_BYTES):

@@ -65,11 +65,7 @@ def failure_of(
 
 
 def failure_of_alarm(kind: str, name: str, where: str, detail: str) -> Failure | None:
-    """Return the failure that an alarm of a running job stands for; None for one that calls for no step.
-
-    Args:
-        where: what it concerns, such as ``GPU 3``.
-    """
+    """Return the failure that an alarm of a running job stands for; None for one that calls for no step."""
     trouble = _ALARM_TROUBLES.get(kind)
     if trouble is None:
         return None

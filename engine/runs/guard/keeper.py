@@ -91,11 +91,7 @@ class Stream:
 
 
 def main(folder: str, work: str, words: list[str]) -> int:
-    """Run a command, and return its exit code as shells do.
-
-    Args:
-        work: the folder the command works in.
-    """
+    """Run a command in a folder, and return its exit code as shells do."""
     for number in _PASSED_ON:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: None)

@@ -56,11 +56,7 @@ class Order:
 
 
 def read_order(folder: Path) -> Order:
-    """Return what is run in the folder of a run.
-
-    Raises:
-        StorageError: it is not guarded, or what was written cannot be read.
-    """
+    """Return what is run in the folder of a run; raises StorageError where that is not guarded, or cannot be read."""
     try:
         data = json.loads((folder / _FILE).read_text(encoding="utf-8"))
         return record_of_data(Order, {**data, "plan": plan_from_data(data["plan"], str(folder / _FILE))})

@@ -153,11 +153,7 @@ def battery_plan(
 
 
 def battery_action(plan: BatteryPlan, supply: Supply, steps: int, is_paused: bool) -> PauseAction | None:
-    """Return whether to pause a run for its battery, or to resume it; None to leave it.
-
-    Args:
-        steps: optimizer steps since there is no other power.
-    """
+    """Return whether to pause a run for its battery, some steps after it began, or to resume it; None for neither."""
     if is_paused:
         return PauseAction("resume", "battery", "mains power is back") if supply.on_mains else None
     if supply.on_mains is not False:

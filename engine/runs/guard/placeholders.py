@@ -27,11 +27,7 @@ _NAMED = re.compile(
 
 
 def values_of(plan: Plan, run_values: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the values of all placeholders as texts by key; unknown ones are left out.
-
-    Args:
-        run_values: what no plan says, by the keys of ``OF_RUN``.
-    """
+    """Return the values of all placeholders as texts by key, with those no plan says; unknown ones are left out."""
     paths = [*all_fields(), *(f"{OWN_PARAMETERS}{name}" for name in plan.model.spec)]
     values = {path: _text(plan.value(path)) for path in paths}
     if plan.is_training:
@@ -134,11 +130,7 @@ _IN_DOUBLE_QUOTES = re.compile(r"([\\\"$`])")
 
 
 class RewrittenFiles:
-    """The files of a command that are rewritten.
-
-    Args:
-        folder: below which copies lie, each under the name of its file.
-    """
+    """The files of a command that are rewritten."""
 
     def __init__(self, files: Sequence[str], work: Path, folder: Path) -> None:
         self._work = work

@@ -264,11 +264,7 @@ def new_order(
 
 
 def begin(order: Order, estimated: Answer, listeners: Listeners, machine: Machine | None = None) -> Supervisor:
-    """Return what guards a new run.
-
-    Raises:
-        CapacityError: its folder cannot be made, or a placeholder cannot be filled.
-    """
+    """Return what guards a new run."""
     need_posix("guarding a command")
     if shutil.which(order.words[0], path=os.environ.get("PATH")) is None:
         raise CommandNotFoundError(

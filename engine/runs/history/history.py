@@ -124,11 +124,7 @@ class History:
 
 
 def _opened(place: HistoryPlace) -> Store:
-    """Return the store of a place; what it needs is loaded, nothing is connected yet.
-
-    Raises:
-        MissingPartError: the program that it needs is not installed.
-    """
+    """Return the store of a place; what it needs is loaded, nothing is connected yet."""
     if place.uri:
         return MongoStore(place)
     from capacity_tui.engine.runs.history.sqlite_store import SqliteStore  # noqa: PLC0415 - loads sqlite3

@@ -112,11 +112,7 @@ def database_errors(path: Path) -> Iterator[None]:
 
 
 def check_whole(connection: sqlite3.Connection) -> None:
-    """Look at every page of the file, some 25 ms for 10,000 entries: SQLite itself notices damage only where it reads.
-
-    Raises:
-        DamagedError: pages or indexes are damaged.
-    """
+    """Look at every page of the file, 25 ms for 10,000 entries: SQLite itself notices damage only where it reads."""
     report = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if report != "ok":
         raise DamagedError(str(report))
@@ -128,11 +124,7 @@ def text_of(data: bytes) -> str:
 
 
 def moved_aside(path: Path) -> Path:
-    """Move a damaged file, and what SQLite keeps next to it, to a free name; return that name.
-
-    Raises:
-        StorageError: it cannot be moved.
-    """
+    """Move a damaged file, and what SQLite keeps next to it, to a free name; return that name."""
     aside = set_aside(path)
     for ending in ("-wal", "-shm", "-journal"):
         companion = Path(f"{path}{ending}")
@@ -147,11 +139,7 @@ def moved_aside(path: Path) -> Path:
 
 @contextmanager
 def with_new_schema(path: Path) -> Iterator[Path]:
-    """Give a copy of a damaged file whose first page, which holds nothing but the schema, is that of a new file.
-
-    Raises:
-        OSError: it cannot be copied.
-    """
+    """Give a copy of a damaged file whose first page, which holds nothing but the schema, is that of a new file."""
     with TemporaryDirectory() as folder:
         new, copy = Path(folder) / "new.sqlite", Path(folder) / "copy.sqlite"
         with closing(sqlite3.connect(new, isolation_level=None)) as connection:

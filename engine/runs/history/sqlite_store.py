@@ -185,11 +185,7 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _check(connection: sqlite3.Connection) -> None:
-    """Look at the pages, and for every column.
-
-    Raises:
-        DamagedError: something is damaged.
-    """
+    """Look at the pages, and for every column; raises DamagedError where something is damaged."""
     check_whole(connection)
     connection.execute(f"SELECT {_COLUMNS} FROM runs LIMIT 0")  # noqa: S608
 

@@ -164,11 +164,7 @@ _LONGEST_TEXT = 40
 
 
 class NamedValues:
-    """Finds figures by the names that programs give them.
-
-    Args:
-        rows: what programs call them; the first row that has a name counts.
-    """
+    """Finds figures by the names that programs give them; the first row that has a name counts."""
 
     def __init__(self, rows: Iterable[RunLog]) -> None:
         self._rows = tuple(rows)
@@ -188,11 +184,7 @@ class NamedValues:
         return key_of_name(name) in self._known
 
     def figures(self, values: Iterable[tuple[str, object]]) -> tuple[dict[str, float], str]:
-        """Return the figures among named values, and whose names they have.
-
-        Args:
-            values: names, of nested ones with points between, and their values.
-        """
+        """Return the figures among named values, nested ones with points between, and whose names they have."""
         ranked: dict[str, tuple[int, float]] = {}
         program = ""
         for name, value in values:

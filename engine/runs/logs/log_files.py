@@ -14,11 +14,7 @@ LARGEST_DOCUMENT = 1 << 26  # Bytes of a file that is read whole; a larger one i
 
 
 class FollowedFile:
-    """New bytes of a file, with each read.
-
-    Args:
-        path: the file; it need not exist yet.
-    """
+    """New bytes of a file, which need not exist yet, with each read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -105,11 +101,7 @@ class FollowedFile:
 
 
 def opened_file(path: Path) -> tuple[BinaryIO, os.stat_result]:
-    """Open a regular file to read, and return what it is; a pipe or device would block the reader.
-
-    Raises:
-        OSError: it cannot be opened, or is no log file.
-    """
+    """Open a regular file to read, and return what it is; OSError for a pipe or device, which would block."""
     opened = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     status = os.fstat(opened.fileno())
     if not stat.S_ISREG(status.st_mode):
@@ -119,11 +111,7 @@ def opened_file(path: Path) -> tuple[BinaryIO, os.stat_result]:
 
 
 def whole_file(path: Path, most: int = LARGEST_DOCUMENT) -> bytes:
-    """Return what a file holds.
-
-    Raises:
-        OSError: it cannot be read, is no regular file, or holds more bytes than that.
-    """
+    """Return what a file holds; raises OSError where it cannot be read, is no regular file, or holds more bytes."""
     opened, status = opened_file(path)
     with opened:
         if status.st_size > most:

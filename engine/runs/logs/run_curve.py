@@ -97,11 +97,7 @@ class RunCurve:
     _pending: dict[str, float] = field(default_factory=dict)
 
     def add(self, entries: Iterable[LogEntry], arrived_at: float = math.nan) -> None:
-        """Add entries.
-
-        Args:
-            arrived_at: when they came, on any clock; NaN for what was there before the first sample.
-        """
+        """Add entries, which came when a clock said so; NaN for what was there before the first sample."""
         for entry in entries:
             self._take(entry, arrived_at)
 

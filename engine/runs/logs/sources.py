@@ -217,11 +217,7 @@ class MetricsPage:
 
 
 def open_log(place: str, reader: LineReader) -> LogSource:
-    """Return the log at a place: a file, which need not exist yet, a folder with one, a page of metrics, or ``-``.
-
-    Raises:
-        StorageError: a folder holds no log.
-    """
+    """Return the log at a place: a file, which need not exist yet, a folder with one, a page of metrics, or ``-``."""
     if place == STANDARD_INPUT:
         return PipedLog(reader)
     if _is_address(place):

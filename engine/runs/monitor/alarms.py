@@ -186,11 +186,7 @@ _READINGS: Mapping[str, Callable[[float], str]] = {
 
 
 def detectors_of(detectors: Mapping[str, Detector], watch: WatchSection | None) -> dict[str, Detector]:
-    """Return the detectors with the thresholds of a plan, where it has some.
-
-    Args:
-        watch: the plan's section; None without a plan.
-    """
+    """Return the detectors with the thresholds of a plan, where it has some."""
     rows = dict(detectors)
     for kind, (threshold, value) in {} if watch is None else _wanted(watch).items():
         if isinstance(value, float):

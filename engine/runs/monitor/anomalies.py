@@ -230,12 +230,7 @@ def not_finite(values: Numbers) -> bool:
 
 
 def spike(values: Numbers, limits: Mapping[str, float]) -> LossRise | None:
-    """Return that the newest losses jumped above those before them; None where they did not.
-
-    Args:
-        values: losses in their order.
-        limits: thresholds of the detector ``loss_spike``.
-    """
+    """Return that the newest losses jumped above those before them; None where they did not."""
     recent = values[-round(limits["window"]) - 2 : -2]
     recent = recent[np.isfinite(recent)]
     newest = values[-2:]
@@ -250,12 +245,7 @@ def spike(values: Numbers, limits: Mapping[str, float]) -> LossRise | None:
 
 
 def divergence(values: Numbers, limits: Mapping[str, float]) -> LossRise | None:
-    """Return that the loss climbs away from its best; None where it does not.
-
-    Args:
-        values: losses in their order.
-        limits: thresholds of the detector ``divergence``.
-    """
+    """Return that the loss climbs away from its best; None where it does not."""
     finite = values[np.isfinite(values)]
     size = round(limits["smooth"])
     whole = finite.size // size
@@ -350,12 +340,7 @@ class Straggler:
 
 
 def stragglers(readings: Numbers, limits: Mapping[str, float]) -> tuple[Straggler, ...]:
-    """Return the devices that stood out all the time recently, below or above.
-
-    Args:
-        readings: one row a sample, one column a device; NaN where there was no reading.
-        limits: thresholds of the detector ``straggler``.
-    """
+    """Return the devices that stood out all the time recently, below or above; readings are a row a sample."""
     window = round(limits["window"])
     if readings.ndim != 2 or readings.shape[0] < window or readings.shape[1] < 3:
         return ()

@@ -193,11 +193,7 @@ def reasons(
     alarms: Iterable[Alarm],
     limits: Mapping[str, float],
 ) -> tuple[Reason, ...]:
-    """Return why figures lie outside of what was predicted; nothing where none does.
-
-    Args:
-        limits: thresholds of ``difference``.
-    """
+    """Return why figures lie outside of what was predicted; nothing where none does."""
     sides = {figure.side for figure in compared}
     if not sides - {"inside"}:
         return ()

@@ -96,11 +96,7 @@ class RunMonitor:
         self.curve.add((self._with_rates(entry, seconds) for entry in entries), seconds)
 
     def look(self, last: bool = False) -> RunState:
-        """Read what is new of log and machine, and return its state.
-
-        Args:
-            last: the log is read to its end, whether a line is complete or not.
-        """
+        """Read what is new of log and machine, and return its state; at last an incomplete line of the log too."""
         seconds = self._clock()
         if self._log is not None:
             # What stood there before says nothing of when it came.

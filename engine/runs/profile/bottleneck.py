@@ -58,11 +58,7 @@ def parse_thresholds(texts: Mapping[str, str]) -> dict[str, float]:
 
 
 def thresholds_of_tier(tier: str) -> Mapping[str, float]:
-    """Return the thresholds that differ on machines of a tier, as ``detect`` reports it.
-
-    Raises:
-        CapacityError: there is no such tier.
-    """
+    """Return the thresholds that differ on machines of a tier, as ``detect`` reports it."""
     tiers = rules().tiers
     if tier.upper() not in tiers:
         raise CapacityError(

@@ -49,11 +49,7 @@ Entry: TypeAlias = tuple[str, float, OpenStage]  # A stage that was entered: its
 
 
 class Stages:
-    """The stages of a run, entered by any of its threads.
-
-    Args:
-        clock: monotonic clock in seconds.
-    """
+    """The stages of a run, entered by any of its threads, by a monotonic clock in seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -166,11 +166,7 @@ def _candidates(mode: Mode, cluster: Cluster, catalog: Catalog) -> Sequence[Arch
 def _may_end(
     row: Architecture, plan: Plan, mode: Mode, cluster: Cluster, hours: float, fastest: Callable[[], float]
 ) -> bool:
-    """Whether the operations of a training end in time, at the peak of the devices and at what their products sustain.
-
-    Args:
-        fastest: returns FLOP/s of a device that no product exceeds.
-    """
+    """Whether the operations of a training end in time at the peak of the devices and at what products sustain."""
     training = plan.training
     if any(length is not None for length in (training.steps, training.samples)):
         return True

@@ -174,11 +174,7 @@ class Search:
         return np.where(excluded, np.inf, standing), short, -speed, reserved
 
     def _largest_batch(self, space: TrainingSpace, fastest: Ranked) -> Ranked:
-        """Return the settings with the largest micro-batch inside the mode's memory that costs no speed worth telling.
-
-        Args:
-            space: the fastest settings with larger and larger micro-batches.
-        """
+        """Return the settings with the largest micro-batch inside the mode's memory that costs no notable speed."""
         least = fastest.number(SPEED) * (1.0 - BATCH_WORTH)
 
         def order(block: Block) -> tuple[Number, ...]:

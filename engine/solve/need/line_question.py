@@ -31,11 +31,7 @@ def answer_line_question(
     callback: Callable[[Candidate, int], None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Needed:
-    """Return what a line asks of its plan: a field of it, or which machine that is rented, by one node or by several.
-
-    Raises:
-        CapacityError: as ``need``.
-    """
+    """Return what a line asks of its plan: a field of it, or which machine is rented, by one node or by several."""
     question = question_of_line(plan, asked, catalog or load_catalog())
     needed = need(question, asked.solve, machine, catalog, callback, stopped)
     if needed.best is None and needed.complete and question.devices:
@@ -45,11 +41,7 @@ def answer_line_question(
 
 
 def question_of_line(plan: Plan, asked: Asked, catalog: Catalog) -> Question:
-    """Return the question that a line asks of its plan; models are those that people know.
-
-    Raises:
-        CapacityError: a limit makes no sense in this plan.
-    """
+    """Return the question that a line asks of its plan; models are those that people know."""
     task = plan.task or TRAINED
     is_open = asked.solve == HARDWARE
     return Question(

@@ -132,11 +132,7 @@ class Values:
 
 
 def outermost_value(path: str, question: Question, trials: Evaluator, stopped: Callable[[], bool]) -> Needed:
-    """Return the value of a number that keeps the limits: the outermost one, or the one that suits the goal best.
-
-    Raises:
-        PlanError: the field is no number, or changes nothing in this plan.
-    """
+    """Return the value of a number that keeps the limits: the outermost one, or the one that suits the goal best."""
     plan, goal, catalog = question.plan, question.goal, trials.catalog
     entry, is_whole = _numeric_field(path, plan, catalog)
     most, ends = _most(path, trials) or (None, path)
@@ -202,11 +198,7 @@ def _best(line: ValueSearch, goal: Goal) -> tuple[int, int | None]:
 
 
 def _numeric_field(path: str, plan: Plan, catalog: Catalog) -> tuple[PlanField, bool]:
-    """Return a field that is a number, and whether it is a whole one.
-
-    Raises:
-        PlanError: it is no number, or changes nothing in this plan.
-    """
+    """Return a field that is a number, and whether it is a whole one; raises PlanError for any other."""
     kind = presumed_family(plan.model.name, catalog).kind
     entry = next((entry for entry in plan_fields(plan, kind, catalog=catalog) if entry.path == path), None)
     if entry is None and path.startswith(OWN_PARAMETERS):
@@ -272,11 +264,7 @@ def _most(path: str, trials: Evaluator) -> tuple[int, str] | None:
 
 
 def solved_path(name: str) -> str:
-    """Return the plan field that a question solves for, or the size of the model.
-
-    Raises:
-        PlanError: there is no such field.
-    """
+    """Return the plan field that a question solves for, or the model's size; raises PlanError where there is none."""
     return PARAMETERS if name in (PARAMETERS, PARAMETERS.rpartition(".")[2]) else field_path(name)
 
 
@@ -353,11 +341,7 @@ def _takes_memory(trials: Evaluator) -> bool:
 
 
 def _refuse_unknown(trials: Evaluator) -> None:
-    """Refuse a question whose every candidate is a fault, or lacks the same figure.
-
-    Raises:
-        PlanError: what is missing, and why.
-    """
+    """Raise PlanError for a question whose every candidate is a fault, or lacks the same figure."""
     filled = [candidate for candidate in trials.all if candidate.filled is not None]
     if not filled:
         first = next(iter(trials.all), None)

@@ -211,11 +211,7 @@ class ValueSearch:
         )
 
     def edge(self, start: int, direction: int) -> Edge:
-        """Return where the limits cease to hold, from a value that keeps them on in one direction.
-
-        Args:
-            direction: 1 for larger values, -1 for smaller ones.
-        """
+        """Return where the limits cease to hold, from a value that keeps them on in one direction."""
         edge = self._nearest_edge(start, direction)
         for _ in range(_ROUNDS):
             further = next((index for index in self._beyond(edge, direction) if self.holds(index)), None)

@@ -58,11 +58,7 @@ def space_part(space: Prepared | Refused) -> BlockResult:
 
 
 class Scorer:
-    """Judges blocks of spaces by a question.
-
-    Args:
-        goal: what it aims at, where the length of the job is open the figure that stands for it.
-    """
+    """Judges blocks of spaces by a question."""
 
     def __init__(self, question: Question, goal: Goal) -> None:
         self._question, self._goal = question, goal
@@ -176,11 +172,7 @@ MOST_OF_FRONT = 100  # Configurations of a front that an answer holds at most, s
 
 
 class TopK:
-    """The best so far.
-
-    Args:
-        goal: what it aims at, where the length of the job is open the figure that stands for it.
-    """
+    """The best so far."""
 
     def __init__(self, question: Question, goal: Goal, catalog: Catalog, machine: Machine | None) -> None:
         self._question, self._goal, self._catalog, self._machine = question, goal, catalog, machine

@@ -105,12 +105,7 @@ class Spaces:
         return Grid(self.outer).size
 
     def all(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, Prepared | Refused]]:
-        """Yield every space with its number among them, made when it is asked for.
-
-        Args:
-            first: the number of the first.
-            last: the number behind the last; None for all that follow.
-        """
+        """Yield every space from a first number to before a last, with its number, made when it is asked for."""
         outer = Grid(self.outer)
         for number in range(first, self.count if last is None else last):
             change = outer.at(number)

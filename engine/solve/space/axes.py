@@ -187,11 +187,7 @@ def open_batch(
 
 
 def expected_batch(plan: Plan, resolved: ResolvedPlan, replica_batch: float, catalog: Catalog) -> float | None:
-    """Return the sequences of a step as far as they are known before a layout is.
-
-    Args:
-        replica_batch: sequences for each device, where the plan leaves the batch open.
-    """
+    """Return the sequences of a step as far as they are known before a layout is."""
     given, shape = plan.training.global_batch, resolved.shape
     if given != AUTO or shape is None:
         return float(given) if isinstance(given, int) else None
@@ -232,11 +228,7 @@ def layout_axes(layout: Layout, inside: int, wanted: Container[str]) -> Iterator
 
 
 def sizes_over(grid: Grid, plan: Plan) -> dict[str, Number]:
-    """Return the sizes of layouts by name: those that the axes give, over their arrays, and those a plan gives itself.
-
-    Args:
-        plan: as the user gave it, so that sizes it leaves out follow from the others.
-    """
+    """Return the sizes of layouts by name: those of the axes, over their arrays, and those a plan gives itself."""
     given = given_sizes(plan.parallelism)
     sizes: dict[str, Number] = {name: float(getattr(plan.parallelism, name)) for name in given}
     if plan.parallelism.interleave != AUTO:

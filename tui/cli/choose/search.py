@@ -69,11 +69,7 @@ class QuestionOptions(NamedTuple):
     goal: str | None
 
     def question(self, plan: plans.Plan) -> searches.Question:
-        """Return what is asked of a plan.
-
-        Raises:
-            CapacityError: an axis, a limit or a goal that makes no sense.
-        """
+        """Return what is asked of a plan; raises CapacityError where an axis, a limit or a goal makes no sense."""
         task = plan.task or "train"
         axes: list[spaces.Axis] = [searches.parse_axis(text) for text in self.vary]
         return searches.Question(

@@ -100,11 +100,7 @@ def _end_on_signals(calls: Calls) -> None:
 
 
 def server_of(calls: Calls, reach: AllowedFolders) -> Server[Any]:
-    """Return the server of all tools.
-
-    Args:
-        reach: which files may be named.
-    """
+    """Return the server of all tools, which may name the files within reach."""
     from mcp import types
     from mcp.server.lowlevel import Server
 
@@ -187,11 +183,7 @@ class Calls:
         self.processes: set[asyncio.subprocess.Process] = set()  # what runs now
 
     async def answer(self, line: CommandLine) -> Outcome:
-        """Run a command and return what it answered; cancelled, the command ends at once.
-
-        Raises:
-            CallError: it refused, or took too long.
-        """
+        """Run a command and return what it answered; cancelled, the command ends at once."""
         async with self._turn:
             process = await asyncio.create_subprocess_exec(
                 *_PROGRAM,

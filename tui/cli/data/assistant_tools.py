@@ -47,11 +47,7 @@ class AllowedFolders:
         return cls((*(() if work == Path(work.anchor) else (work,)), *(folder.resolve() for folder in folders)))
 
     def check(self, arguments: object) -> None:
-        """Check every text in the arguments of a call.
-
-        Raises:
-            FolderError: one names a file elsewhere, or what is neither a file nor a folder.
-        """
+        """Check every text in the arguments of a call."""
         for text in _texts(arguments):
             for word in dict.fromkeys((text.strip(), *_BETWEEN.split(_unescaped(text)))):
                 if word.strip("/") and len(word) < _LONGEST_PATH and "\0" not in word:
@@ -76,11 +72,7 @@ class AllowedFolders:
 
 
 def check_words(words: Sequence[str]) -> None:
-    """Check what becomes the words of a command line.
-
-    Raises:
-        FolderError: one cannot be a word.
-    """
+    """Raise FolderError where what becomes the words of a command line cannot be a word."""
     for word in words:
         if "\0" in word:
             raise FolderError("an argument has a character 0", hint="leave it out")

@@ -40,20 +40,12 @@ _USUAL = ("500", "15", "4")
 
 
 def forecast_of(text: str, machine: machines.Machine) -> storage.LearningForecast:
-    """Return what would hold up learning what the option says.
-
-    Raises:
-        CapacityError: the option cannot be read, or a number is out of its range.
-    """
+    """Return what would hold up learning what the option says."""
     return storage.learning_forecast(pattern_question(text), machine, catalogs.load_catalog())
 
 
 def pattern_question(text: str) -> storage.PatternQuestion:
-    """Return what the option asks.
-
-    Raises:
-        CapacityError: it cannot be read.
-    """
+    """Return what the option asks; raises CapacityError where it cannot be read."""
     given = text.split(",")
     if len(given) > 1 + len(_USUAL):
         raise click.UsageError(f"--learn takes four numbers at most, not {text!r}")
@@ -244,11 +236,7 @@ def _note_data(note: estimates.Note) -> dict[str, object]:
 
 
 def measured(folder: Path | None, url: str | None) -> benchmarks.BenchmarkReport:
-    """Run the benchmarks and keep what was measured.
-
-    Raises:
-        HardwareError: the address is none.
-    """
+    """Run the benchmarks and keep what was measured."""
     if url is not None:
         benchmarks.web_address(url)
     cancelled = threading.Event()

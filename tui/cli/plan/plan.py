@@ -169,11 +169,7 @@ def _refuse_contradictions(
     brief: bool | None,
     verbose: bool,
 ) -> None:
-    """Make sure that options go together.
-
-    Raises:
-        UsageError: they do not.
-    """
+    """Raise UsageError where options do not go together."""
     form = output.form
     page = form if form and REPORT_FORMATS[form].is_page else None
     if compare and (key is not None or folder is not None):

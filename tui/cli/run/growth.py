@@ -253,11 +253,7 @@ def run(
 
 
 def sizes_of(text: str | None) -> tuple[float, ...]:
-    """Return sizes that were given with commas; those that are looked ahead to by default where none were.
-
-    Raises:
-        CapacityError: one of them is no size.
-    """
+    """Return sizes that were given with commas; those that are looked ahead to by default where none were."""
     if text is None:
         return growth.TARGETS
     sizes = sorted({float(parse_count(part)) for part in text.split(",") if part.strip()})

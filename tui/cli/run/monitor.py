@@ -164,11 +164,7 @@ def _estimated(plan_name: str) -> estimates.Answer:
 
 
 def _opened(place: str | None, reader: logs.LineReader, must_exist: bool) -> logs.LogSource | None:
-    """Return the log at a place; one that does not exist yet is waited for, unless it is looked at but once.
-
-    Raises:
-        CapacityError: it is not there, or the folder holds none.
-    """
+    """Return the log at a place; one that does not exist yet is waited for, unless it is looked at but once."""
     if place is None:
         return None
     if must_exist and _is_file(place) and not Path(place).exists():

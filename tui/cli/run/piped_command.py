@@ -50,11 +50,7 @@ def watch_command(
     as_json: bool,
     no_history: bool,
 ) -> int:
-    """Run a command and watch it; return its exit code.
-
-    Raises:
-        CapacityError: it cannot be started.
-    """
+    """Run a command and watch it; return its exit code; raises CapacityError where it cannot be started."""
     # Python writes its lines when they are said, not when a buffer is full.
     running, sources = _started(command, {"PYTHONUNBUFFERED": "1", **os.environ})
     run = monitoring.RunMonitor(log, running.pid, answer, (Path.cwd(),))
@@ -83,11 +79,7 @@ def watch_command(
 def _started(
     command: tuple[str, ...], environment: dict[str, str] | None = None
 ) -> tuple[runs.RunningCommand, tuple[int, int]]:
-    """Start a command, and return it with the ends of pipes at which what it writes can be read.
-
-    Raises:
-        CapacityError: it cannot be started.
-    """
+    """Start a command, and return it with the ends of pipes at which what it writes can be read."""
     (out, out_end), (error, error_end) = os.pipe(), os.pipe()
     try:
         return runs.RunningCommand(command, environment, outputs=(out_end, error_end)), (out, error)
@@ -159,11 +151,7 @@ class PassedStreams:
             stream.join(_LAST_WAIT)
 
     def lines(self, last: bool = False) -> Iterator[tuple[float, list[str]]]:
-        """Yield the lines that came since the last call, each time with when they did.
-
-        Args:
-            last: whether no more come, and what has no end is a line too.
-        """
+        """Yield the lines that came since the last call, each with when; at last also one without an end."""
         pieces = [(at, data, splitter) for stream, splitter in self._passed for at, data in stream.taken()]
         # A bar goes to one stream and its losses to the other: what came first is read first.
         for at, data, splitter in sorted(pieces, key=itemgetter(0)):
@@ -246,11 +234,7 @@ def work_in_output(samples: str | None, stages: tuple[str, ...]) -> tuple[float 
 
 
 class OutputReading:
-    """Reads what a command writes while it is passed on.
-
-    Args:
-        work: what finds work in it.
-    """
+    """Reads what a command writes while it is passed on, and finds work in it."""
 
     def __init__(self, work: profiling.WorkInOutput) -> None:
         self._work = work
@@ -258,11 +242,7 @@ class OutputReading:
         self._lock = threading.Lock()
 
     def started(self, command: tuple[str, ...]) -> runs.RunningCommand:
-        """Start the command, its output in pipes.
-
-        Raises:
-            CapacityError: it cannot be started.
-        """
+        """Start the command, its output in pipes; raises CapacityError where it cannot be started."""
         running, sources = _started(command)
         self._passed = PassedStreams(PassedOutput(*ends, None) for ends in zip(sources, _STREAMS, strict=True))
         self._passed.start()

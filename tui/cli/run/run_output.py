@@ -157,12 +157,7 @@ outlet_options = with_options(
 
 
 class SharedOutput:
-    """Shows a run, and lets other programs have what is new.
-
-    Args:
-        output: where it is shown.
-        outlets: where the rest goes.
-    """
+    """Shows a run, and hands what is new to other outlets."""
 
     def __init__(self, output: RunOutput, outlets: runs.Outlets) -> None:
         self._output = output
@@ -183,12 +178,7 @@ def tell_problems_of(outlets: runs.Outlets) -> None:
 
 
 class RecordedOutput:
-    """Shows a run, and writes what is new into its folder.
-
-    Args:
-        output: where it is shown.
-        curve: what the run's log tells.
-    """
+    """Shows a run, and writes what is new of its curve into its folder."""
 
     def __init__(self, output: RunOutput, writer: runs.RunWriter, curve: logs.RunCurve) -> None:
         self._output = output

@@ -214,11 +214,7 @@ _OF_THE_JOB = (
 
 
 def page_of(offer: Alternative, *, is_current: bool) -> ExplanationText:
-    """Return the page of an offer.
-
-    Args:
-        is_current: whether it is the machine of the plan.
-    """
+    """Return the page of an offer."""
     saving = offer.saving_percent
     return ExplanationText(
         key=offer.instance,

@@ -166,11 +166,7 @@ class OffersQuestion(PlanQuestion):
         return self._results(migrate(query, self.catalog, self.machine, tell, stopped), query)
 
     def stated(self) -> MigrationQuestion:
-        """Return the question of the engine.
-
-        Raises:
-            CapacityError: a part of it makes no sense.
-        """
+        """Return the question of the engine; raises CapacityError where a part of it makes no sense."""
         texts = self._texts
         instances = () if texts["instances"] == ANY else tuple(texts["instances"].replace(",", " ").split())
         return MigrationQuestion(

@@ -119,11 +119,7 @@ class Conclusion(DrawnLines):
         self._is_old = False
 
     def show_results(self, results: Results | None, *, is_old: bool) -> None:
-        """Show what follows from the offers.
-
-        Args:
-            is_old: whether they answer an older question.
-        """
+        """Show what follows from the offers, or from those to an older question."""
         self._remarks, self._is_old = results.remarks if results is not None else (), is_old
         self.repaint()
 

@@ -85,11 +85,7 @@ _NO_QUEUE = "No Slurm here: these nodes were detected before; who uses them is n
 
 
 def clustered(case: EstimatedPlan, plan: Plan) -> Iterator[Clustered]:
-    """Yield a plan on its cluster: where it lies at once, then the nodes as they are now.
-
-    Args:
-        plan: the plan as it was written, which is what changes.
-    """
+    """Yield a plan on its cluster: where it lies at once, then the nodes as they are now."""
     placed_plan = placed(case)
     levels = () if placed_plan.placement is None else level_texts(placed_plan.placement)
     rows = (TableRow((one.name, one.divides, one.busy, one.holds, one.link), one.is_hottest) for one in levels)
@@ -131,11 +127,7 @@ def _queue() -> Iterator[TableRow]:
 
 
 class _NodeWords:
-    """Says nodes and what a plan takes of them in words.
-
-    Args:
-        plan: the plan as it was written.
-    """
+    """Says nodes and what a plan takes of them in words."""
 
     def __init__(self, case: EstimatedPlan, plan: Plan) -> None:
         self._plan = plan
@@ -144,11 +136,7 @@ class _NodeWords:
         self._known = case.catalog.accelerators
 
     def kept(self) -> Occupancy | None:
-        """Return the nodes of the kept cluster that the plan names, or else of the only one if it can hold the plan.
-
-        Raises:
-            CapacityError: what was kept cannot be read.
-        """
+        """Return the nodes of the kept cluster that the plan names, or else of the only one if it can hold the plan."""
         names = kept_cluster_names()
         named = self._plan.hardware.name
         if named not in names and len(names) != 1:

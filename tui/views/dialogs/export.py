@@ -37,11 +37,7 @@ class Replacing:
         self._confirmed = None
 
     def refusal(self, text: str, path: Path) -> str:
-        """Return why a file cannot be written, what the same answer again must confirm, or an empty text.
-
-        Args:
-            path: the file that it means.
-        """
+        """Return why a file cannot be written, what the same answer again must confirm, or an empty text."""
         if text.endswith("/") or not Path(text).name.strip("."):
             return "type the name of a file"
         try:
@@ -72,11 +68,7 @@ class Replacing:
 
 
 class Exporting:
-    """Shows the forms that something can be written in, then asks where to write the chosen one.
-
-    Args:
-        ask: asks for a text at the bottom.
-    """
+    """Shows the forms that something can be written in, then asks where to write the chosen one."""
 
     def __init__(self, session: Session, ask: Ask) -> None:
         self._session = session
@@ -84,11 +76,7 @@ class Exporting:
         self._replacing = Replacing()
 
     def choose(self, title: str, read: Callable[[], tuple[Export, ...]]) -> None:
-        """Show the forms.
-
-        Args:
-            read: returns the forms; runs in a thread.
-        """
+        """Show the forms, read in a thread."""
         self._session.app.push_screen(ExportMenu(self._session, title, read), self._ask_where)
 
     def _ask_where(self, export: Export | None) -> None:
@@ -156,12 +144,7 @@ def _png_of(drawing: str) -> bytes:
 
 
 def _picture_exports(name: str, drawings: Iterable[tuple[str, str]]) -> Iterator[Export]:
-    """Yield pictures in both forms.
-
-    Args:
-        name: what their files begin with.
-        drawings: titles, and SVG files.
-    """
+    """Yield titled pictures in both forms, whose files begin with a name."""
     for title, drawing in drawings:
         stem = "-".join(filter(None, re.split(r"[^\w]+", f"{name} {title}".casefold())))
         yield Export(f"{title}, SVG", "vector graphics, for pages and papers", {f"{stem}{_SVG}": drawing})
@@ -169,12 +152,7 @@ def _picture_exports(name: str, drawings: Iterable[tuple[str, str]]) -> Iterator
 
 
 def export_pictures(session: Session, name: str, drawings: Sequence[tuple[str, str]]) -> None:
-    """Have one of some pictures picked, and write it to a new file of the folder that the program runs in.
-
-    Args:
-        name: what files begin with.
-        drawings: titles, and SVG files.
-    """
+    """Have one of some pictures picked, and write it to a new file of the folder that the program runs in."""
     exports = tuple(_picture_exports(name, drawings))
     if not exports:
         session.say("no chart here yet", "warn")
@@ -206,12 +184,7 @@ _LEAST_ROWS = 4
 
 
 class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
-    """Shows the forms a plan can be written in; returns the one that is to be written.
-
-    Args:
-        title: which plan it is.
-        read: returns the forms; runs in a thread.
-    """
+    """Shows the forms a plan can be written in, read in a thread; returns the one that is to be written."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss(None)", "Cancel"),

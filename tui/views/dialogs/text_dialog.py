@@ -29,11 +29,7 @@ MOVES: Final[list[BindingType]] = [
 
 
 class TextLines(DrawnLines):
-    """A text that is built anew for each width.
-
-    Args:
-        build: returns its lines for a width.
-    """
+    """A text that is built anew for each width."""
 
     def __init__(self, build: Callable[[int], list[Line]]) -> None:
         super().__init__()

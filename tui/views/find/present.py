@@ -51,11 +51,7 @@ def weighed_figures(plan: Plan, goal: str) -> tuple[str, ...]:
 
 
 def results_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...] = ()) -> Results:
-    """Return an answer as the screen shows it.
-
-    Args:
-        solved: fields that are shown in every case.
-    """
+    """Return an answer as the screen shows it, the fields that were solved for in every case."""
     table = _Table(question, answer.top, solved)
     keys = table.figures(question)
     weighed = tuple(table.column_of(key, keys) for key in answer.compared if key in keys)

@@ -72,11 +72,7 @@ class SearchQuestion(PlanQuestion):
         return results_of(search(query, self.catalog, self.machine, tell, stopped), query)
 
     def stated(self) -> Question:
-        """Return the question of the engine.
-
-        Raises:
-            CapacityError: a part of it makes no sense.
-        """
+        """Return the question of the engine; raises CapacityError where a part of it makes no sense."""
         texts = self._texts()
         goal = parse_goal(GOALS[self._task][texts["goal"]], self._task)
         if texts["solve"]:

@@ -59,11 +59,7 @@ _UNITS = {"time": "s", "cost": "USD"}  # Of columns whose numbers are not read a
 
 
 class Front(DrawnLines):
-    """A picture of the rows in the two figures that are weighed against each other.
-
-    Args:
-        glyphs: what it is drawn with.
-    """
+    """A picture of the rows in the two figures that are weighed against each other."""
 
     TITLE = "Front"
 
@@ -75,12 +71,7 @@ class Front(DrawnLines):
         self._here: int | None = None
 
     def show_results(self, results: Results | None, shown: Sequence[int], here: int | None) -> None:
-        """Draw an answer.
-
-        Args:
-            shown: indices of the rows that the table shows.
-            here: index of the row under its cursor.
-        """
+        """Draw the rows that the table shows, and the one under its cursor."""
         self._results, self._shown, self._here = results, shown, here
         self.repaint()
 

@@ -60,13 +60,7 @@ class ComparisonTable(Panel):
     def show_comparison(
         self, comparison: Comparison | None, column: Column | None, baseline: Baseline, stale: bool
     ) -> None:
-        """Show a comparison.
-
-        Args:
-            column: the column that is chosen.
-            baseline: what deltas are counted from.
-            stale: whether the numbers belong to an earlier plan.
-        """
+        """Show advice on a plan of the store and a mode of it, the best first."""
         key = self.row_key
         self._comparison, self._baseline, self.is_old = comparison, baseline, stale
         self._mode = column.mode if column else ""

@@ -277,12 +277,7 @@ def _rank(candidate: Findable, text: str) -> int:
 
 
 class PlanPins:
-    """Changes what stands beside the plan; each change is an edit that can be undone.
-
-    Args:
-        ask: asks for a text at the bottom.
-        explain: goes to where the number under the cursor comes from.
-    """
+    """Changes what stands beside the plan; each change is an edit that can be undone."""
 
     def __init__(self, session: Session, ask: Ask, explain: Callable[[], object]) -> None:
         self._session = session

@@ -182,14 +182,7 @@ class Estimates:
 
 
 class Following:
-    """Opens what an explanation is made from.
-
-    Args:
-        why: shows where a number comes from.
-        show: shows a text over the panels.
-        leave: called where there is nothing to go back to.
-        explainer: returns what explains a figure by its key, in a thread; None while there are no numbers.
-    """
+    """Opens what an explanation is made from."""
 
     def __init__(
         self,

@@ -174,11 +174,7 @@ _UNFOCUSED_SLOWDOWN = 5.0  # How much less often the sensors are read while nobo
 
 
 class Sensors:
-    """Has the sensors read again and again.
-
-    Args:
-        panel: says how often the sensors are read.
-    """
+    """Has the sensors read again and again."""
 
     def __init__(self, session: Session, screen: DOMNode, panel: Live) -> None:
         self._session = session

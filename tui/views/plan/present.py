@@ -78,12 +78,7 @@ _SHARE_HELP = {
 
 
 def column(group: ModeGroup, catalog: Catalog, machine: Machine | None = None) -> Column:
-    """Return what one mode makes of a plan, or several that make the same of it.
-
-    Args:
-        group: the plan as the modes fill it.
-        machine: what was detected, for plans that run on it.
-    """
+    """Return what one mode makes of a plan, or several that make the same of it."""
     filled, estimate = group.shown, group.shown.annotated_estimate
     larger = larger_devices_note(EstimatedPlan.of(filled.plan, filled, machine))
     return Column(
@@ -290,11 +285,7 @@ class PinnedPlans:
     kept: dict[int, tuple[Plan, Machine | None, ModePlan]] = field(default_factory=dict)
 
     def filled(self, plan: Plan, machine: Machine | None, catalog: Catalog) -> ModePlan:
-        """Return the estimate of a plan.
-
-        Raises:
-            CapacityError: it cannot be estimated.
-        """
+        """Return the estimate of a plan."""
         known = self.kept.get(id(plan))
         if known is None or known[0] is not plan or known[1] is not machine:
             known = plan, machine, fill(plan, "balanced", machine, catalog)
@@ -318,14 +309,7 @@ _PAGES = {"markdown": ("Report in Markdown", ".md"), "html": ("Report as a web p
 def exports_of(
     written: Plan, filled: Plan, name: str, what: str, machine: Machine | None, catalog: Catalog
 ) -> tuple[Export, ...]:
-    """Return every form of a settled plan.
-
-    Args:
-        written: the shorter plan that comes to the same when its open fields are filled; or the settled plan itself.
-        name: what files are called.
-        what: which plan it is, in words.
-        machine: what was detected, for plans that run on it.
-    """
+    """Return every form of a settled plan."""
     answered = answer(filled, machine, catalog)
 
     def keep(setting: str) -> str:

@@ -30,11 +30,7 @@ SWEEP_AFTER_SECONDS = 0.15
 
 
 class Sweeping:
-    """Has the plan tried with other values of a field, once the cursor rests on it.
-
-    Args:
-        fields: the panel whose cursor says which field is meant.
-    """
+    """Return the estimate of a plan; raises CapacityError where it has none."""
 
     def __init__(self, session: Session, screen: DOMNode, fields: FieldList) -> None:
         self._session = session

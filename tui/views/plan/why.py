@@ -221,13 +221,7 @@ class AdviceList(Panel):
         return self._advice[self.cursor] if self._advice else None
 
     def show_advice(self, advice: tuple[Advice, ...] | None, *, stale: bool, urgent: bool = False) -> None:
-        """Show advice.
-
-        Args:
-            advice: what would improve the plan, the best first; None while it is looked for the first time.
-            stale: whether it belongs to an earlier plan.
-            urgent: whether it shows the ways out of a plan that does not fit.
-        """
+        """Show advice."""
         self.set_class(urgent, "-urgent")
         if (advice, stale) != (self._advice, self.is_old):
             if advice != self._advice:
@@ -326,12 +320,7 @@ class Advising:
         session.answers.subscribe(screen, lambda _: self._follow())
 
     def _show(self, wanted: tuple[int, str], advice: tuple[Advice, ...]) -> None:
-        """Show advice.
-
-        Args:
-            wanted: which plan of the store it is on, and which mode of it.
-            advice: what would improve it, the best first.
-        """
+        """Return an explanation as lines with the numbers they tell of, below the titles that led here."""
         self._store.advice, self._store.advised = advice, wanted
         self._session.answers.publish(None)
 

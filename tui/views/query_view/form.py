@@ -48,11 +48,7 @@ class QuestionForm(Panel):
         return self._fields[self.cursor] if self.cursor < len(self._fields) else None
 
     def show_fields(self, fields: tuple[Field, ...], given: frozenset[str]) -> None:
-        """Show a question.
-
-        Args:
-            given: keys of those that the user said.
-        """
+        """Show a question, and which of its fields the user said."""
         key = self.field.key if self.field else ""
         self._fields, self._given = fields, given
         self.cursor = next((index for index, field in enumerate(fields) if field.key == key), 0)

@@ -176,11 +176,7 @@ class ResultTable(HeadedPanel):
         self._arrange(before)
 
     def _arrange(self, before: ResultRow | None) -> None:
-        """Filter and sort; put the cursor on the row that was chosen, as soon as it is there.
-
-        Args:
-            before: the row under the cursor until now.
-        """
+        """Filter and sort; put the cursor back on the row that was under it, as soon as it is there."""
         if self.results is None:
             return
         columns, rows = self.results.columns, self.results.rows

@@ -30,12 +30,7 @@ ASIDE, ROWS = "-aside", "-rows"
 
 
 class QueryScreen(PanelScreen):
-    """A question above the rows that answer it; a row is taken over into the plan, or pinned beside it.
-
-    Args:
-        aside: what stands beside them where there is room.
-        begin: returns the question about a plan.
-    """
+    """A question above the rows that answer it; a row is taken over into the plan, or pinned beside it."""
 
     AUTO_FOCUS: ClassVar[str] = "ResultTable"
     BINDINGS: ClassVar[list[BindingType]] = bindings("asking")

@@ -88,11 +88,7 @@ class Searching:
         return True
 
     def edit(self, key: str, text: str) -> None:
-        """Ask otherwise.
-
-        Raises:
-            CapacityError: the text makes no sense there; the question stays.
-        """
+        """Ask otherwise; CapacityError leaves the question as it is."""
         if self.question is None:
             return
         self.question = self.question.edited(key, text)
@@ -243,11 +239,7 @@ class PlanQuestion(ABC):
     given: Mapping[str, str] = field(default_factory=dict)  # what the user said, by the keys of its parts
 
     def edited(self, key: str, text: str) -> Self:
-        """Return the question with one part said otherwise.
-
-        Raises:
-            CapacityError: the text makes no sense there.
-        """
+        """Return the question with one part said otherwise; raises CapacityError for a senseless text."""
         given = {**self.given, key: text.strip()}
         after = replace(self, given={name: value for name, value in given.items() if value})
         after.stated()
@@ -255,11 +247,7 @@ class PlanQuestion(ABC):
 
     @abstractmethod
     def stated(self) -> object:
-        """Return the question of the engine.
-
-        Raises:
-            CapacityError: a part of it makes no sense.
-        """
+        """Return the question of the engine; raises CapacityError where a part of it makes no sense."""
 
 
 def range_text(key: str, value: Interval) -> str:

@@ -48,12 +48,7 @@ _COLUMNS = (
 
 
 class WatchedRuns:
-    """Reads runs; follows the one that was asked for last.
-
-    Args:
-        document: makes a plan one that can be edited.
-        history: where the settings say that the history is.
-    """
+    """Reads runs; follows the one that was asked for last."""
 
     def __init__(
         self, catalog: Catalog, machine: Callable[[], Machine], document: Callable[[Plan], Document], history: str = ""

@@ -40,12 +40,7 @@ _FARTHEST = 3.0  # A prediction this many times off is not drawn: the curve woul
 
 
 def graphs_of(course: RunCourse, predicted: Mapping[str, Mapping[str, float]], window: float) -> Iterator[RunGraph]:
-    """Yield the figures of a run.
-
-    Args:
-        predicted: ends of ranges by result key.
-        window: share of it that is shown, the newest.
-    """
+    """Yield the figures of the newest share of a run, with the predicted ends of ranges by result key."""
     compared = _compared(course)
     for name, title, unit, key in FIGURES:
         curve = course.curves.get(name, [])

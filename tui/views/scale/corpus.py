@@ -137,11 +137,7 @@ class CorpusEdits(FieldEdits):
 
 
 class CorpusSweep:
-    """Has the values around that of the field under the cursor tried, once the keys rest.
-
-    Args:
-        fields: the panel whose cursor says which field is meant.
-    """
+    """Has the values around that of the field under the cursor tried, once the keys rest."""
 
     SUBJECT = "sweep"
 

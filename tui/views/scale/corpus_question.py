@@ -198,11 +198,7 @@ def _text(key: str, number: float) -> str:
 
 
 def _size_trial(question: PatternQuestion, machine: Machine | None, catalog: Catalog) -> Trial:
-    """Return what the patterns of a corpus take of the disk of a machine.
-
-    Args:
-        machine: where they would be kept; None for nowhere in particular.
-    """
+    """Return what the patterns of a corpus take of the disk of a machine, or of nowhere in particular."""
     size = float(pattern_storage(question, catalog).total_bytes.value)
     disk = None if machine is None else roomiest_disk(machine)
     free = None if disk is None else disk.free_bytes.value

@@ -53,11 +53,7 @@ class Levels(Panel):
         self.post_message(self.CursorMoved(self))
 
     def show_old(self, message: str = "") -> None:
-        """Dim all levels: the corpus is another one.
-
-        Args:
-            message: what stands here where there is no level to dim.
-        """
+        """Dim all levels: the corpus is another one; a message stands where there is no level."""
         self.message = message or self.message
         super().show_old()
 
@@ -114,12 +110,7 @@ class ScaledPictures(DrawnLines):
         self._here: int | None = None
 
     def show_plan(self, plan: ScaledPlan | None, here: int | None) -> None:
-        """Draw what is known.
-
-        Args:
-            plan: the plan over device counts.
-            here: devices of the row under the cursor.
-        """
+        """Draw what is known."""
         self._plan, self._here = plan, here
         self.repaint()
 

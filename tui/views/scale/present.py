@@ -67,11 +67,7 @@ _NOTHING = "–"
 
 
 def scaled_plans(case: EstimatedPlan, growth: str) -> Iterator[ScaledPlan]:
-    """Yield the plan on more and more devices: each time all that is known so far.
-
-    Args:
-        growth: ``strong`` or ``weak``.
-    """
+    """Yield the plan on more and more devices, by ``strong`` or ``weak`` growth: each time all that is known so far."""
     words = _Words(case, growth)
     runs: list[ScaledRun] = []
     for run in growing_runs(case, words.growth):
@@ -81,11 +77,7 @@ def scaled_plans(case: EstimatedPlan, growth: str) -> Iterator[ScaledPlan]:
 
 
 class _Words:
-    """Says runs of one plan in words.
-
-    Args:
-        growth: whether the batch stays, or that of each device does.
-    """
+    """Says runs of one plan in words."""
 
     def __init__(self, case: EstimatedPlan, growth: str) -> None:
         self.growth: Literal["strong", "weak"] = "weak" if growth == WEAK else "strong"
@@ -175,12 +167,7 @@ _OPEN = "n/a (the job's length is open)"
 
 
 def stored_rows(machine: Machine | None, stored: Answer, catalog: Catalog) -> tuple[Row, ...]:
-    """Return what a plan keeps and moves; nothing where it reads and saves nothing.
-
-    Args:
-        machine: what was detected; None for nothing.
-        stored: the plan with its estimate.
-    """
+    """Return what an estimated plan keeps and moves on a machine; nothing where it reads and saves nothing."""
     try:
         return tuple(_rows(storage_plan(stored, machine, catalog)))
     except PlanError:
@@ -281,11 +268,7 @@ _RANKS = 40  # Points of a curve of frequencies
 
 
 def stored_patterns(question: PatternQuestion, machine: Machine | None, catalog: Catalog) -> StoredPatterns:
-    """Return what the patterns of a corpus take to keep, and how far the disk and the memory of a machine reach.
-
-    Args:
-        machine: where they would be kept; None for nowhere in particular.
-    """
+    """Return what the patterns of a corpus take to keep, and how far disk and memory of the machine, if any, reach."""
     stored, grown = pattern_storage(question, catalog), pattern_growth(question, catalog)
     total = float(stored.total_bytes.value)
     room = dict(_pattern_room(machine))

@@ -169,11 +169,7 @@ def devices() -> tuple[Fact[Device], ...]:
 
 
 def initialise() -> None:
-    """Load the driver's library and open it.
-
-    Raises:
-        NotPresentError: there is no driver, or it does not run; the text says which.
-    """
+    """Load the driver's library and open it; raises NotPresentError with what keeps it from that."""
     if not _is_installed():
         raise NotPresentError(REASONS[NO_LIBRARY])
     start = _ask("nvmlInit", read=lambda _: True)

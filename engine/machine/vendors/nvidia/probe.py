@@ -41,11 +41,7 @@ class Answer:
 
 
 def probe_nvidia(host: Host) -> ProbedDevices:
-    """Return the NVIDIA GPUs and how they reach each other.
-
-    Raises:
-        NotPresentError: there is no driver, it does not run, or it knows no GPU.
-    """
+    """Return the NVIDIA GPUs and how they reach each other; raises NotPresentError where there are none."""
     nvml.initialise()
     devices = nvml.devices()
     if not devices:
