@@ -45,8 +45,7 @@ from capacity_tui.engine.units import format_bytes, format_count, format_flops, 
 from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.shown.comparison import HardwareRow, Row
 from capacity_tui.tui.shown.results import Choice, Suggestion, Understood
-from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep
-from capacity_tui.tui.view import Document
+from capacity_tui.tui.view import BenchmarkOutcome, BenchmarkStep, Document
 from capacity_tui.tui.views.plan.hardware_facts import LiveSampler, load_rows, machine_rows
 
 if TYPE_CHECKING:

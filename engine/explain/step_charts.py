@@ -10,14 +10,11 @@ from capacity_tui.engine.estimate.timing import PhaseTime, operator_seconds
 from capacity_tui.engine.numeric import largest, mean
 from capacity_tui.engine.record import dataclass
 
-_LEAST_HIDDEN = 1e-3
+_LEAST_HIDDEN = 1e-3  # Of all the time of a phase; less is not shown
 # Kernels that take the most time are shown; more would not be told apart.
 MOST_POINTS = 10
 LEAST_SHARE = 0.001
 _PASSES = (", backward", ", input gradient", ", weight gradient")
-
-
-"""Of all the time of a phase; less is not shown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity_tui.tui.cli import main
-from capacity_tui.tui.cli.data import assistant
-from capacity_tui.tui.cli.data.assistant import CallError, Calls
-from capacity_tui.tui.cli.data.assistant_tools import (
+from capacity_tui.tui.cli import assistant, main
+from capacity_tui.tui.cli.assistant import CallError, Calls
+from capacity_tui.tui.cli.assistant_tools import (
     TOOLS,
     AllowedFolders,
     ArgumentError,

@@ -63,7 +63,7 @@ def test_a_load_file_with_a_fault_is_named_with_its_line(capsys: pytest.CaptureF
 def test_a_line_without_hardware_chooses_among_what_can_be_rented(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("capacity_tui.tui.cli.choose.fleet_jobs.RENTED", ("lambda",))
+    monkeypatch.setattr("capacity_tui.tui.cli.plan.fleet_jobs.RENTED", ("lambda",))
     assert main(["fleet", "serve", "serve llama-3.1-8b 2 req/s ttft 2s", "--format", "json"]) == 0
     told = capsys.readouterr()
     assert json.loads(told.out)["instance"].startswith("lambda-") and "vllm" in told.err

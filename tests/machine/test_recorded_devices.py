@@ -9,7 +9,7 @@ from recorded import replay
 
 from capacity_tui.engine.machine import Accelerator, detect
 from capacity_tui.engine.machine.cpu import probe_cpu
-from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import probe_nvidia_smi, topology_matrix
+from capacity_tui.engine.machine.vendors.nvidia import probe_nvidia_smi, topology_matrix
 
 GIB = 1 << 30
 MIB = 1 << 20

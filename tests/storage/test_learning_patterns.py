@@ -12,8 +12,8 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.machine import Disk, Fact, MeasuredFacts, detect, detected, missing
 from capacity_tui.engine.machine.benchmark import FIGURES
 from capacity_tui.engine.storage import BenchQuestion, DatabaseBench, Latency, PatternQuestion, learning_forecast
-from capacity_tui.engine.storage.forecast import database_seconds, disk_seconds, memory_seconds
 from capacity_tui.engine.storage.pattern_store import DatabaseSize
+from capacity_tui.engine.storage.patterns import database_seconds, disk_seconds, memory_seconds
 
 QUESTION = PatternQuestion(1e6, 500.0)
 TB = 10**12

@@ -20,7 +20,7 @@ from capacity_tui.engine.plan.files import write_plan_file
 from capacity_tui.engine.present import TextPart
 from capacity_tui.tui.shown.comparison import HardwareRow, Row
 from capacity_tui.tui.shown.results import Choice, Suggestion, Understood
-from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep
+from capacity_tui.tui.view import BenchmarkOutcome, BenchmarkStep
 
 BENCHMARKS = {"memory": "memory triad 41.4 GB/s (34.7 GB/s – 44.6 GB/s)", "cpu": "CPU matrix product 200 GFLOP/s"}
 

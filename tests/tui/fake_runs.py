@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.tui.shown.results import TableColumn
-from capacity_tui.tui.shown.runs import Band, RunDevice, RunEvent, RunGraph, RunRow, Standing, WatchedRun
+from capacity_tui.tui.view import Band, RunDevice, RunEvent, RunGraph, RunRow, Standing, WatchedRun
 
 if TYPE_CHECKING:
     from fake_document import FakeDocument

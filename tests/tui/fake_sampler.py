@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity_tui.tui.shown.runs import Reading
+from capacity_tui.tui.view import Reading
 
 
 class FakeSampler:

@@ -14,7 +14,7 @@ from capacity_tui.engine.machine.benchmark import BenchmarkReport, Measurement, 
 from capacity_tui.engine.machine.benchmark.benchmark_report import Spread
 from capacity_tui.engine.present import TextPart, table_part
 from capacity_tui.tui.engine_view import CapacityEngine
-from capacity_tui.tui.shown.runs import BenchmarkStep
+from capacity_tui.tui.view import BenchmarkStep
 from capacity_tui.tui.views.machine.screen import report_lines
 
 TRIAD = Measurement("memory.triad", "memory triad", "B/s", Spread(41.4e9, 34.7e9, 44.6e9, 60), "2 threads")

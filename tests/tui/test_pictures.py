@@ -25,8 +25,8 @@ from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.shown.comparison import HardwareRow
-from capacity_tui.tui.shown.runs import Reading
 from capacity_tui.tui.unsaved import KeptPlan, Swap
+from capacity_tui.tui.view import Reading
 
 PICTURES = Path(__file__).parent / "pictures"
 SIZES = ((120, 40), (80, 24), (60, 20))

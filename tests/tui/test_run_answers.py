@@ -13,7 +13,7 @@ from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.runs import RunWriter
 from capacity_tui.engine.runs.history import History, RunRecord, history_entry
 from capacity_tui.engine.solve import answer
-from capacity_tui.tui.shown.runs import Standing
+from capacity_tui.tui.view import Standing
 from capacity_tui.tui.views.run.present import WatchedRuns
 
 STEP = "computation.step_seconds"

@@ -21,8 +21,8 @@ from capacity_tui.engine.fleet.migration.question import (
     Remedy,
     question_of_workload,
 )
+from capacity_tui.engine.fleet.migration.recommendations import complexity, move_parts
 from capacity_tui.engine.fleet.migration.throughput import NEARLY, Fewest, Job, Throughput
-from capacity_tui.engine.fleet.migration.transfer import complexity, move_parts
 from capacity_tui.engine.fleet.migration.verdict import judged, risk
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean

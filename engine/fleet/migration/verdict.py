@@ -25,10 +25,12 @@ from capacity_tui.engine.fleet.migration.recommendations import (
     cost_of_work,
     fastest,
     first_machines,
+    level_of,
     recommendations,
+    replica_devices,
+    spans_nodes,
     surely_faster,
 )
-from capacity_tui.engine.fleet.migration.transfer import level_of, replica_devices, spans_nodes
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import HOUR_SECONDS, PERCENT, format_bytes
 from capacity_tui.engine.verdict import Verdict

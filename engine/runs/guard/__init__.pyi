@@ -1,8 +1,8 @@
 from .attempt import Listeners as Listeners
+from .attempt_monitor import Order as Order
+from .attempt_monitor import newest_checkpoint as newest_checkpoint
+from .attempt_monitor import start_of as start_of
 from .callback import GuardCallback as GuardCallback
-from .order import Order as Order
-from .order import newest_checkpoint as newest_checkpoint
-from .order import start_of as start_of
 from .placeholders import CHECKPOINT as CHECKPOINT
 from .placeholders import filled_words as filled_words
 from .placeholders import values_of as values_of

@@ -19,10 +19,9 @@ from capacity_tui.engine.machine import Machine, detect
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.runs.command import CommandNotFoundError, need_posix, signals
 from capacity_tui.engine.runs.guard.attempt import Attempt, Event, Listeners
-from capacity_tui.engine.runs.guard.attempt_monitor import AttemptEnd, Following
-from capacity_tui.engine.runs.guard.checkpoints import CheckpointFolder
-from capacity_tui.engine.runs.guard.failures import Failure
-from capacity_tui.engine.runs.guard.order import (
+from capacity_tui.engine.runs.guard.attempt_monitor import (
+    AttemptEnd,
+    Following,
     Order,
     keys_not_taken,
     newest_checkpoint,
@@ -32,6 +31,8 @@ from capacity_tui.engine.runs.guard.order import (
     why_not_from_checkpoint,
     write_copies,
 )
+from capacity_tui.engine.runs.guard.checkpoints import CheckpointFolder
+from capacity_tui.engine.runs.guard.failures import Failure
 from capacity_tui.engine.runs.guard.pauses import Pause, battery_plan, supply_now
 from capacity_tui.engine.runs.guard.placeholders import CHECKPOINT, variable_of
 from capacity_tui.engine.runs.guard.recovery_policy import Step, next_step, smaller_batch, why_no_step

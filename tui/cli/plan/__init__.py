@@ -1,1 +1,1 @@
-"""Commands about plans: estimates, checks, and files."""
+"""Commands about plans and what they choose among: estimates, searches, fleets, catalogues, storage, files."""

@@ -119,7 +119,7 @@ def plan(
             if source.asked is not None:
                 needed = _needed(loaded, source.asked)
                 if needed.best is None or (not (key or folder or compare) and form in SOLVED_FORMS):
-                    from capacity_tui.tui.cli.choose.search import needed_text
+                    from capacity_tui.tui.cli.plan.search import needed_text
 
                     texts.append(needed_text(needed, machine_for(loaded), output))
                     codes.append(DOES_NOT_FIT if needed.best is None else 0)
@@ -131,7 +131,7 @@ def plan(
             answer = _of_source(_estimated(loaded), source, settings)
             estimated.append(answer)
             if folder is not None:
-                from capacity_tui.tui.cli.choose.configs import write_framework_files
+                from capacity_tui.tui.cli.plan.configs import write_framework_files
 
                 write_framework_files(answer.plan, folder, force, machine_for(loaded))
         except CapacityError as error:
@@ -199,7 +199,7 @@ def _estimated(plan: plans.Plan) -> estimates.Answer:
 
 
 def _needed(plan: plans.Plan, asked: plan_lines.Asked) -> needs.Needed:
-    from capacity_tui.tui.cli.choose.search import shown_while_solved
+    from capacity_tui.tui.cli.plan.search import shown_while_solved
 
     limits = "".join(f", {limit}" for limit in asked.limits)
     tell(f"capacity-tui: asked: {asked.solve}{limits} ({asked.why})")

@@ -1,1 +1,1 @@
-"""Commands about runs: watching, guarding and measuring them, and their history."""
+"""Commands that run, watch or measure: jobs and their history, this machine, the nodes of a cluster."""

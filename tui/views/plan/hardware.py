@@ -23,7 +23,7 @@ from capacity_tui.tui.widgets.plots import plot
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import HardwareRow
-    from capacity_tui.tui.shown.runs import Reading
+    from capacity_tui.tui.view import Reading
 
 _LABELS = ("GPU", "CPU", "RAM", "Disk")  # What stands here while the machine is looked at
 _UNSURE = {"assumed", "simulated"}

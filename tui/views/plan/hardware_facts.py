@@ -22,7 +22,7 @@ from capacity_tui.engine.units import (
     format_temperature,
 )
 from capacity_tui.tui.shown.comparison import HardwareRow, Row
-from capacity_tui.tui.shown.runs import Reading
+from capacity_tui.tui.view import Reading
 
 _PEAKS = ("bf16", "fp16", "fp32")
 _LOADS = {"GPU", "VRAM", "CPU", "RAM"}

@@ -19,7 +19,7 @@ from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, his
 from capacity_tui.engine.runs.sampling import learnt_from, restore_constants, write_measured
 from capacity_tui.engine.units import format_number, format_quantity, format_seconds
 from capacity_tui.tui.shown.results import TableColumn
-from capacity_tui.tui.shown.runs import RunRow, Standing, WatchedRun
+from capacity_tui.tui.view import RunRow, Standing, WatchedRun
 from capacity_tui.tui.views.run.telemetry import FIGURES, devices_of, events_of, graphs_of, left_text
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from capacity_tui.engine.units import (
     format_seconds,
     format_temperature,
 )
-from capacity_tui.tui.shown.runs import Band, RunDevice, RunEvent, RunGraph
+from capacity_tui.tui.view import Band, RunDevice, RunEvent, RunGraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

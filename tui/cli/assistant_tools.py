@@ -19,10 +19,10 @@ import click
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.record import dataclass
-from capacity_tui.tui.cli.choose.search import need, search
-from capacity_tui.tui.cli.machine.detect import detect
 from capacity_tui.tui.cli.plan.plan import plan
 from capacity_tui.tui.cli.plan.plan_files import validate
+from capacity_tui.tui.cli.plan.search import need, search
+from capacity_tui.tui.cli.run.detect import detect
 
 LONGEST_WORD = 100_000  # Characters of an argument; systems take some more
 _ESCAPE = re.compile(r"\\(?:x(?P<two>[0-9a-fA-F]{2})|u(?P<four>[0-9a-fA-F]{4})|U(?P<eight>[0-9a-fA-F]{8})|/)")

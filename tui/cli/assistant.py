@@ -18,7 +18,7 @@ import click
 from capacity_tui.engine.errors import CapacityError, MissingPartError
 from capacity_tui.engine.extras import install_command
 from capacity_tui.engine.record import dataclass
-from capacity_tui.tui.cli.data.assistant_tools import (
+from capacity_tui.tui.cli.assistant_tools import (
     TOOLS,
     AllowedFolders,
     CommandLine,

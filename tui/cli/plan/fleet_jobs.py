@@ -16,9 +16,9 @@ from capacity_tui.engine.fleet import serving
 from capacity_tui.engine.present import fleet as fleet_texts
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.cli import plan_sources
-from capacity_tui.tui.cli.choose.search import device_counts, names_of
 from capacity_tui.tui.cli.options import reaching_later
 from capacity_tui.tui.cli.output import CommandT, Output, interrupted, output_options, progress, tell
+from capacity_tui.tui.cli.plan.search import device_counts, names_of
 from capacity_tui.tui.cli.plan_sources import GivenPlan, config_option, machine_for, plan_options, read_plan
 
 NO_ANSWER = 1

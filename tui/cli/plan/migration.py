@@ -19,8 +19,8 @@ from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.present import fleet as fleet_texts
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.cli import plan_sources
-from capacity_tui.tui.cli.choose.search import names_of
 from capacity_tui.tui.cli.output import Output, Progress, interrupted, output_options, progress, tell_problems
+from capacity_tui.tui.cli.plan.search import names_of
 from capacity_tui.tui.cli.plan_sources import changed_plan, config_option, machine_for, settings_option, source_of
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""Commands that choose: search, one field, sensitivity, configurations, and fleets of instances."""

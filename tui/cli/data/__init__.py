@@ -1,1 +1,0 @@
-"""Commands about data: the catalogues, storage, and the tools of coding assistants."""
