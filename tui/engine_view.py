@@ -188,16 +188,7 @@ class Benchmarks:
     def run(
         self, machine: Machine, progress: Callable[[BenchmarkStep], None], cancelled: Event, renew: Callable[[], object]
     ) -> BenchmarkOutcome:
-        """Measure a machine and keep what was measured.
-
-        Args:
-            progress: called before each benchmark and after each figure.
-            cancelled: stops the benchmarks when set.
-            renew: looks at the machine again, once what was measured is kept.
-
-        Raises:
-            StorageError: the results cannot be kept.
-        """
+        """Measure a machine and keep what was measured."""
         from capacity_tui.engine.machine.benchmark import benchmarks_folder, busy_text, read_reports, save_report
         from capacity_tui.engine.storage import benchmark_machine
 

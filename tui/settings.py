@@ -51,15 +51,7 @@ _LINE = re.compile(r" \(at line (\d+), column \d+\)$")
 
 
 def read_toml(text: str, file: str) -> dict[str, object]:
-    """Return the values of a file.
-
-    Args:
-        text: content of the file.
-        file: its name, for error messages.
-
-    Raises:
-        CapacityError: the text is not TOML, or a key stands twice; the error names the line.
-    """
+    """Return the values of a TOML text; CapacityError with the line that is no TOML, or a key that stands twice."""
     import tomllib
 
     try:

@@ -182,10 +182,6 @@ def combined(groups: Sequence[HardwareMatch], mixed: Mixed) -> HardwareMatch:
 
     Work is shared out evenly, so that every device waits for the slowest one: together they give as many times its
     arithmetic as there are devices. One group alone gives its own. ``best`` takes whichever is more.
-
-    Args:
-        groups: equal devices in equal nodes each; one at least.
-        mixed: ``all`` of them, ``one`` group, or the ``best`` of the two.
     """
     if len(groups) == 1:
         return groups[0]

@@ -44,9 +44,6 @@ def device_price(accelerator: str, devices: int, nodes: int, pricing: PricingSec
 
     Offers in the region that is asked for come before others. Devices of several nodes need a network between them:
     instances that state one come before those that do not, and prices that were seen before those only recalled.
-
-    Args:
-        pricing: region and commitment that are asked for.
     """
     rows = catalog.instances_with(accelerator)
     offers = _offers(rows, devices, nodes, _payment(pricing), pricing.region, catalog)

@@ -104,9 +104,6 @@ def chosen_quote(row: Instance, payment: Payment, region: str | None, catalog: C
 
     The region itself comes first, then others in its part of the world, then any; of equally near ones what was
     fetched, then the instance's own region, then the cheapest.
-
-    Args:
-        region: id of a region or an area; None for where the instance's price is known.
     """
     known = list(quotes(row, catalog, payment))
     if not known:
@@ -130,14 +127,7 @@ def chosen_quote(row: Instance, payment: Payment, region: str | None, catalog: C
 
 
 def region_id(name: str, catalog: Catalog, field: str = Key.PRICING_REGION) -> str:
-    """Return the region or area that a name stands for.
-
-    Args:
-        field: where it was typed, for messages.
-
-    Raises:
-        PlanError: there is none of this name; the hint names the nearest.
-    """
+    """Return the region or area of a name typed into a field; PlanError with the nearest where there is none."""
     try:
         return catalog.regions.find(name).id
     except CatalogError as error:

@@ -233,15 +233,7 @@ def weights_bytes(parameters: Number, value: Number) -> Number:
 def sizes_in_precisions(
     catalog: Catalog, precisions: Iterable[str] = (), sizes: Iterable[str] = ()
 ) -> tuple[SizeInPrecision, ...]:
-    """Return every size in every precision, in the order of both.
-
-    Args:
-        precisions: names of precisions; all where none is named.
-        sizes: names of sizes; all where none is named.
-
-    Raises:
-        CatalogError: nothing is called that.
-    """
+    """Return every size, or those named, in every precision, or those named; CatalogError for an unknown name."""
     rows = [catalog.precisions.find(name) for name in precisions or catalog.precisions]
     return tuple(
         SizeInPrecision(size, row, float(weights_bytes(size.parameter_count_billion * GIGA, row.compute_bytes)))

@@ -45,14 +45,7 @@ class ListedPrices:
 
 
 def price_list(rows: Sequence[Instance], region: str | None, catalog: Catalog) -> tuple[ListedPrices, ...]:
-    """Return instances with their prices; where a region or an area is asked for, those alone that have one there.
-
-    Args:
-        region: id of a region or an area; None for all, each in its own.
-
-    Raises:
-        PlanError: no region is called that.
-    """
+    """Return instances with their prices, those alone that have one in a region or an area where that is asked for."""
     wanted = None if region is None else region_id(region, catalog, "--region")
     listed = (_listed(row, wanted, catalog) for row in rows)
     return tuple(entry for entry in listed if wanted is None or entry.every)

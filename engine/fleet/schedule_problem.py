@@ -95,9 +95,6 @@ def placed_in_order(problem: Problem, order: Sequence[int], wanted: Sequence[int
 
     Gaps that they left are filled. A job goes to the kind of machine on which it ends first, the cheaper of equals,
     unless a kind is wanted for it.
-
-    Args:
-        wanted: the kind that each job has to take; None for any.
     """
     busy: list[list[_Use]] = [[] for _ in problem.kinds]
     for machine, (share, until) in enumerate(problem.taken):

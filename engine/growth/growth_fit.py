@@ -303,14 +303,7 @@ class GrowthFit:
 
 
 def fit_growth(figure: str, points: Points, targets: Sequence[float] = TARGETS) -> GrowthFit:
-    """Return how one figure grows, and what it comes to at other sizes.
-
-    Args:
-        points: size and value of each measurement; several of one size say how much it spreads.
-
-    Raises:
-        CapacityError: there are no points, or some cannot be.
-    """
+    """Return how one figure measured at some sizes grows, and what it is at others; CapacityError without points."""
     choice = choose_law(measured_sizes(points))
     return GrowthFit(figure, FIGURES.get(figure, ""), tuple(points), choice, extrapolate(choice, targets))
 

@@ -109,12 +109,6 @@ def measured_sizes(points: Iterable[tuple[float, float]]) -> MeasuredSizes:
     """Return measurements gathered by size.
 
     Noise is a share of what is measured: its logarithm spreads alike at all sizes, more or less.
-
-    Args:
-        points: size and measured value of each.
-
-    Raises:
-        CapacityError: there are none, a size is below one, or a value is not above zero.
     """
     pairs = np.array(sorted(points), dtype=np.float64).reshape(-1, 2)
     if not len(pairs):

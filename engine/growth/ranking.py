@@ -229,12 +229,6 @@ def machines_for_size(
 
     A core is taken to be as fast as those here. A job that takes too long is split into equal parts, each as large as
     its law says of its size.
-
-    Args:
-        fits: how its figures grow; time must be among them.
-
-    Raises:
-        CapacityError: no law of its time is known, or no number of parts ends in time.
     """
     by_figure = {fit.figure: fit for fit in fits}
     if "seconds" not in by_figure or by_figure["seconds"].choice.chosen is None:

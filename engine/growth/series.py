@@ -118,13 +118,6 @@ def read_points(text: str, file: str = "") -> dict[str, tuple[tuple[float, float
 
     The first line may name the columns; without, the first is of sizes and the others are the figures in their order.
     Empty cells are left out, lines that begin with ``#`` too.
-
-    Args:
-        text: comma-separated values, or with semicolons, tabs or blanks.
-        file: whose text it is, for messages.
-
-    Raises:
-        CapacityError: there is no size or figure in it, or a cell is no number.
     """
     lines = [(number, line.strip()) for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1)]
     lines = [(number, line) for number, line in lines if line and not line.startswith("#")]

@@ -204,9 +204,6 @@ def change_to_available(
     are wholly available, as jobs over several nodes get them, or where there is none those of the emptiest node. Of
     unlike devices each group is as large as it can be, and the plan decides which of them it uses. Where none of the
     plan's own devices is available, it moves to those of which there are most.
-
-    Args:
-        plan: the plan as it was written, with what is open in it.
     """
     by_kind: dict[str, list[NodeState]] = defaultdict(list)
     for node in nodes:

@@ -95,15 +95,7 @@ def node_counts(nodes: int) -> tuple[int, ...]:
 
 
 def sample_group(launcher: Launcher, nodes: Sequence[str], sizes: Sequence[int], python: str) -> NodeGroup:
-    """Time collectives over nodes; the failure of one is reported, and ends none of the others.
-
-    Args:
-        sizes: bytes of the whole buffer.
-        python: a Python of the nodes that has this program and torch.
-
-    Raises:
-        LauncherError: the launcher itself cannot be used.
-    """
+    """Time collectives over nodes; the failure of one is reported, and ends none of the others."""
     rendezvous = _meeting(launcher, nodes[0], python)
     if isinstance(rendezvous, str):
         return NodeGroup(tuple(nodes), Group(len(nodes), "gloo"), failure=f"{nodes[0]}: {rendezvous}")

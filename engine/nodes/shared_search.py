@@ -180,14 +180,7 @@ MOST_JOURNALS = 20  # Journals that were not resumed are removed; the oldest fir
 
 
 class Journal:
-    """The chunks of one search that are done, each a line of a file.
-
-    Args:
-        path: the file; it need not be there.
-
-    Raises:
-        StorageError: it cannot be read or written.
-    """
+    """The chunks of one search that are done, each a line of a file, which need not be there yet."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

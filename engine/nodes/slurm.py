@@ -112,14 +112,7 @@ class Slurm:
 
 
 def slurm_text(*words: str, standard_input: str = "") -> str:
-    """Return what a command of Slurm prints.
-
-    Args:
-        standard_input: what it reads, such as a batch script.
-
-    Raises:
-        LauncherError: there is no such command, or the controller does not answer or refuses.
-    """
+    """Return what a command of Slurm prints, given what it reads; raises LauncherError where it gives no answer."""
     done = slurm_answer(*words, standard_input=standard_input)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]

@@ -145,14 +145,7 @@ def machine_report_parts(
     ascii_only: bool,
     before: BenchmarkReport | None = None,
 ) -> Iterator[Part]:
-    """Yield benchmarks, facts, score, what a plan meets here, topology and settings.
-
-    Args:
-        plan: what is to run on it.
-        benchmarks: what was just measured, if anything was.
-        ascii_only: whether the topology is drawn with ASCII characters alone.
-        before: what was measured the time before that.
-    """
+    """Yield benchmarks, facts, score, what a plan meets here, topology and settings."""
     if benchmarks is not None:
         yield TextPart("Benchmarks:", "strong")
         yield from benchmark_parts(benchmarks, before)

@@ -37,15 +37,7 @@ def schema_names(catalog: Catalog) -> Mapping[str, str]:
 
 
 def schema_of(name: str, catalog: Catalog) -> Schema:
-    """Return the JSON schema of a name.
-
-    Args:
-        name: ``plan``, ``aliases``, or the name of a file of the catalogue without its suffix.
-        catalog: whose names a plan may have.
-
-    Raises:
-        CatalogError: there is no such schema; the hint names the nearest.
-    """
+    """Return the JSON schema of ``plan``, ``aliases``, or a file of the catalogue, by its name without suffix."""
     makers: dict[str, Callable[[], Schema]] = {
         PLAN: partial(plan_schema, catalog),
         ALIASES: partial(aliases_schema, catalog),

@@ -110,13 +110,7 @@ def sensitivity_as_markdown(sensitivity: Sensitivity, plan_name: str, top: int) 
 
 
 def sensitivity_parts(sensitivity: Sensitivity, plan_name: str, top: int, ascii_only: bool = False) -> Iterator[Part]:
-    """Yield the figure, what moves it with bars on one scale, and what to measure next.
-
-    Args:
-        plan_name: how commands name the plan.
-        top: rows of each table.
-        ascii_only: whether bars are drawn with ASCII characters alone.
-    """
+    """Yield the figure, what moves it with bars on one scale, and what to measure next."""
     yield TextPart(tornado_headline(sensitivity, plan_name), "strong")
     for table in tornado_tables(sensitivity, top, ascii_only):
         rows = ((row.label, row.bar, *row.cells) for row in table.rows)

@@ -193,14 +193,7 @@ class _Reader(BaseHTTPRequestHandler):
 
 
 class JsonLines:
-    """Writes one JSON object a line, each at once.
-
-    Args:
-        path: the file; what it holds is kept, and lines follow it. None writes to stdout.
-
-    Raises:
-        StorageError: it cannot be written.
-    """
+    """Writes one JSON object a line, each at once, behind what a file holds; None writes to stdout."""
 
     def __init__(self, path: Path | None) -> None:
         self._name = path or Path("stdout")

@@ -69,9 +69,6 @@ class ProcessTree:
 
     A process counts for itself and for children it has waited for, as the kernel does; what orphans have used stays
     counted when they end. Processes whose parents ignore their end are lost.
-
-    Args:
-        clock: monotonic clock in seconds.
     """
 
     def __init__(self, pid: int, clock: Callable[[], float] = time.monotonic) -> None:

@@ -227,11 +227,6 @@ class RunWriter:
     """Writes what is seen of one run into its folder.
 
     A process that was watched before and still runs continues in its folder.
-
-    Args:
-        record: what is known of it to begin with: plan, prediction, machine, and its command among the details.
-        pid: its first process; None where only its log is watched.
-        folder: the folder of runs; by default in the user's state folder.
     """
 
     def __init__(

@@ -106,9 +106,6 @@ def propose(machine: Machine | None = None, hardware: str | None = None, catalog
     With an accelerator it trains the largest well-known model that ends within a day and that the conservative and the
     balanced mode hold inside their shares of the memory; where there is none, or no accelerator, model and tokens stay
     open, and each mode chooses its own.
-
-    Args:
-        hardware: other hardware, such as ``8xH100-SXM``.
     """
     facts, rows = catalog or load_catalog(), proposal()
     start = plan_from_data(rows["plan"])

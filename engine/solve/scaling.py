@@ -104,9 +104,6 @@ def growing_runs(case: EstimatedPlan, growth: Growth) -> Iterator[ScaledRun]:
 
     More devices are more replicas in the plan's own layout, as long as that can be and fits. Beyond, the model is split
     in the fastest way that fits, else in the fastest there is. What cannot be at all is left out.
-
-    Args:
-        growth: whether the batch stays, or that of each device does.
     """
     if case.plan.is_fit:
         return

@@ -284,9 +284,6 @@ class Counter:
 
     When there are too many kinds, those of the lower half of all hashes are kept, and the most frequent ones, then
     those of the lower quarter, and so on (Gibbons 2001, distinct sampling).
-
-    Args:
-        most: kinds that have room.
     """
 
     def __init__(self, most: int) -> None:

@@ -168,10 +168,6 @@ def upper_incomplete_gamma(order: Number, start: Number) -> Number:
     """Return the integral of t^(order - 1) e^-t from ``start`` to infinity, to about six digits.
 
     Source: Abramowitz and Stegun 1964, 6.5.29 (series) and 6.5.31 (continued fraction).
-
-    Args:
-        order: at most 1.
-        start: above 0.
     """
     s, x = np.broadcast_arrays(np.asarray(order, dtype=float), np.asarray(start, dtype=float))
     nearest = np.round(s)

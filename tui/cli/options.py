@@ -226,15 +226,7 @@ def _cell(key: str, value: object) -> str:
 def write_listing(
     rows: catalogs.Table[RowT], columns: Sequence[present.Column[RowT]], details: str | None, text: str, output: Output
 ) -> None:
-    """Write one row with all that is known, or those that match a text.
-
-    Args:
-        details: name of the one row.
-        text: what a row has to contain.
-
-    Raises:
-        CapacityError: no row has that name, or the file cannot be written.
-    """
+    """Write one row with all that is known, or those that match a text."""
     tell_problems(rows.problems)
     if details is not None:
         write_details(rows.find(details), output)

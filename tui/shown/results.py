@@ -215,15 +215,7 @@ class Question(Protocol):
         """Return the command that asks the same."""
 
     def answer(self, report: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
-        """Search; return the best there is, or was when it was stopped.
-
-        Args:
-            report: called with the best so far, a few times a second.
-            stopped: whether to search on.
-
-        Raises:
-            CapacityError: the question cannot be answered for this plan.
-        """
+        """Search; return the best there is, or was when it was stopped."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -331,13 +331,7 @@ class TableLayout(NamedTuple):
         least: int = 1,
         before: Sequence[int] = (),
     ) -> TableLayout:
-        """Return the layout of rows in some room.
-
-        Args:
-            most: the widest that a column gets; None for as wide as it is.
-            least: the narrowest that a column gets where not all have room.
-            before: how wide columns were, so that they only get wider.
-        """
+        """Return the layout of rows in some room."""
         titles = tuple(column.title for column in columns)
         widths = [widest([title, *(row[index] for row in rows)]) for index, title in enumerate(titles)]
         widths = [max(pair) for pair in zip(widths, before or widths, strict=True)]

@@ -53,13 +53,7 @@ class Prompt(Guarded, Vertical):
         return self.has_class("-open")
 
     def ask(self, question: str, value: str, accept: Accept, follow: Follow | None = None) -> None:
-        """Ask something else.
-
-        Args:
-            value: the text to start from.
-            accept: called with each answer.
-            follow: called with what is typed so far.
-        """
+        """Ask something else."""
         self._accept, self._question, self._follow, self._start = accept, question, follow, value
         self.add_class("-open")
         entry = self.query_one(Entry)

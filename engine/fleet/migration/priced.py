@@ -120,9 +120,6 @@ def ratio_range(other: Interval, current: Interval, *, shared_errors: bool) -> I
 
     Errors of unlike devices are independent, so that their logarithms add up as squares; those of the same device are
     the same for both, and only the wider remains of them what the narrower does not take away.
-
-    Args:
-        shared_errors: whether both are the same device.
     """
     ratio = float(np.asarray(performance_ratio(mean(other.value), mean(current.value))))
     below, above = _log(other.value, other.low), _log(other.high, other.value)

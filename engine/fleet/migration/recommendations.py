@@ -179,13 +179,7 @@ def recommendations(
     faster: Sequence[Alternative],
     why_not: Sequence[str],
 ) -> tuple[Recommendation, ...]:
-    """Return what is recommended, at least one thing for each priority.
-
-    Args:
-        alternatives: the others, the largest saving first.
-        worth: those of them that are worth moving to for what they save.
-        faster: those that are surely faster.
-    """
+    """Return what is recommended, at least one thing for each priority."""
     if not alternatives:
         return ()
     return (

@@ -215,14 +215,7 @@ Prices = Mapping[str, Mapping[str, float]]
 
 
 def read_prices(file: Path | None = None) -> tuple[Prices, str]:
-    """Return prices by partition and the name of their file; nothing where the user keeps none.
-
-    Args:
-        file: of prices; the one in the user's configuration by default.
-
-    Raises:
-        CapacityError: it cannot be read, or is no file of prices.
-    """
+    """Return prices by partition and the name of their file, the user's by default; nothing where there is none."""
     path = file or config_folder() / PRICES_FILE
     if file is None and not path.exists():
         return {}, ""

@@ -96,15 +96,7 @@ def slurm_proposal(
     names: Sequence[str] = (),
     prices: tuple[Prices, str] = ({}, ""),
 ) -> JobProposal:
-    """Return a job on every partition; that which would start first is chosen, the cheaper of equal ones.
-
-    Args:
-        names: partitions to look at; all by default.
-        prices: by partition, and the file with them.
-
-    Raises:
-        CapacityError: Slurm is not here, does not answer, or knows no such partition.
-    """
+    """Return a job on every partition; that which would start first is chosen, the cheaper of equal ones."""
     partitions = cluster_partitions(names)
     offers = [_offer(partition, request, launch, options, plan_text, prices) for partition in partitions]
     offers.sort(key=_by_start)

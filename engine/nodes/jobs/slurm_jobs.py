@@ -135,14 +135,7 @@ def queued_jobs(jobs: Sequence[str] = (), *, everyone: bool = False) -> tuple[Qu
 
 
 def accounted_jobs(jobs: Sequence[str] = (), since: str = "now-7days") -> tuple[tuple[QueuedJob, ...], str]:
-    """Return jobs that accounting remembers, one for all turns of each, and why there are none where nothing accounts.
-
-    Args:
-        jobs: numbers; the user's own since then by default.
-
-    Raises:
-        LauncherError: Slurm is not here.
-    """
+    """Return jobs that accounting remembers, one for all turns of each, and why there are none if nothing accounts."""
     which = ["--jobs", ",".join(jobs)] if jobs else ["--starttime", since]
     delimiter = f"--delimiter={_SEPARATOR}"
     words = ("sacct", "--noheader", "--parsable2", delimiter, "--duplicates", "--allocations", *which)

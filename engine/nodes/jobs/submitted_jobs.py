@@ -141,16 +141,7 @@ class JobList:
 def list_jobs(
     queue: JobQueue, names: Sequence[str] = (), *, everyone: bool = False, since: str = "now-7days"
 ) -> JobList:
-    """Return what is known of jobs.
-
-    Args:
-        names: of jobs; all of the user's by default.
-        everyone: whether to include those of others.
-        since: how far back accounting is read, as sacct reads times.
-
-    Raises:
-        CapacityError: the queue is not here, does not answer, or a name is none.
-    """
+    """Return what is known of jobs."""
     for name in names:
         queue.check(name)
     jobs, notes = queue.jobs(names, everyone=everyone, since=since)

@@ -99,14 +99,7 @@ class Kubernetes:
         yield from (NodeAnswer(node, failure="Kubernetes runs containers, no commands on nodes") for node in nodes)
 
     def inventory(self, name: str) -> Inventory:
-        """Return what its API server tells of the nodes; those that are not ready are named and left out.
-
-        Args:
-            name: what plans are to call the cluster.
-
-        Raises:
-            LauncherError: likewise, or no node is ready.
-        """
+        """Return what its API server tells of the nodes; those that are not ready are named and left out."""
         nodes = self._nodes()
         silent = {node.metadata.name: why for node in nodes if (why := _not_ready(node))}
         ready = [node for node in nodes if node.metadata.name not in silent]

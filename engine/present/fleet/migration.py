@@ -259,16 +259,7 @@ _NEARLY = 1e-9
 def offer_explanation(
     question: MigrationQuestion, instance: str, key: str, catalog: Catalog, machine: Machine | None = None
 ) -> ExplanationText:
-    """Return where a figure of an offer comes from.
-
-    Args:
-        instance: id of the instance that is offered, or of the current machine.
-        key: the figure, one of ``TITLES``.
-        machine: the detected machine, for a job that runs on it.
-
-    Raises:
-        CapacityError: no figure is called that, or there is no such offer.
-    """
+    """Return where a figure of an offer comes from."""
     if key not in TITLES:
         raise PlanError("an offer has no such figure", repr(key)[:60], f"one of {', '.join(TITLES)}")
     with recording() as record:

@@ -207,15 +207,7 @@ def rank_frame(counted: Points) -> Frame:
 def rank_lines(
     counted: Points, law: Points, width: int = 60, height: int = 14, ascii_only: bool = False
 ) -> tuple[str, ...]:
-    """Return counts over ranks drawn with characters, the law beneath them.
-
-    Args:
-        counted: ranks with their counts.
-        law: ranks with what the law has there.
-        width: columns of the plane.
-        height: lines of the plane.
-        ascii_only: whether to draw with ASCII characters alone.
-    """
+    """Return counts over ranks drawn with characters, the law beneath them."""
     frame, glyphs = rank_frame(counted), ASCII if ascii_only else UNICODE
     dot, line = ASCII_MARKS if ascii_only else MARKS
     plane = [[" "] * width for _ in range(height)]

@@ -169,14 +169,7 @@ def reports_as_markdown(
     constants: Sequence[FittedConstant] = (),
     verdicts: VerdictReport | None = None,
 ) -> str:
-    """Return the reports as one page.
-
-    Args:
-        unseen: scores on publishers, software and hardware left out of the fit, by kind.
-        plots: addresses of plots, relative to the page, by kind.
-        constants: what was fitted, shown at the end.
-        verdicts: those on runs whose end is known.
-    """
+    """Return the reports as one page."""
     values = {
         "first": _first_sight(),
         "glance": _summary(reports, unseen),

@@ -254,14 +254,7 @@ SOURCE = "own runs"
 def user_measurements(
     plan: Mapping[str, object], step_seconds: float | None, peak_bytes: float | None, date: str, number: int
 ) -> Iterator[Measurement]:
-    """Yield what was measured of one run: the time of its step, the memory the driver showed, or both.
-
-    Args:
-        plan: the run as data of a plan file.
-        step_seconds: time of an optimizer step; None where it was not measured.
-        peak_bytes: device memory at its peak; None likewise.
-        number: of the run, among the user's.
-    """
+    """Yield what was measured of one run: the time of its step, the memory the driver showed, or both."""
     if step_seconds is not None:
         yield _measurement(plan, "train_time", "step_seconds", step_seconds, "s", f"{date}, run {number}")
     if peak_bytes is not None:

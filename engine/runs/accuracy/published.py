@@ -152,14 +152,7 @@ def read_measurements(kind: Kind) -> tuple[Measurement, ...]:
 
 
 def measurement_of(kind: Kind, row: Row, source: Row, location: Place) -> Measurement | None:
-    """Return the measurement in a row; None if it has no figure of the kind, or is to be skipped.
-
-    Args:
-        source: ``key``, ``title`` and ``url`` of what the row was taken from.
-
-    Raises:
-        CatalogError: a value cannot be read.
-    """
+    """Return the measurement in a row; None if it has no figure of the kind, or is to be skipped."""
     try:
         figure = None if row["skip"] else _figure(kind, row)
         return None if figure is None else _measurement(kind, row, figure, source)

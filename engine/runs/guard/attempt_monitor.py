@@ -86,14 +86,7 @@ class Start(NamedTuple):
 
 
 def start_of(order: Order, folder: Path, run: str, checkpoint: Checkpoint | None) -> Start:
-    """Return what the attempt of an order is started with; nothing is written.
-
-    Args:
-        checkpoint: to start from; None to start from nothing.
-
-    Raises:
-        CapacityError: a file cannot be read or is named by no word, or a placeholder cannot be filled.
-    """
+    """Return what an attempt of an order is started with, from a checkpoint or from nothing; nothing is written."""
     run_values = {RUN: run, ATTEMPT: str(order.attempt), FOLDER: str(folder.parent)}
     if checkpoint is not None:
         run_values[CHECKPOINT] = str(checkpoint.path)

@@ -37,13 +37,7 @@ class Checkpoint:
 
 
 class CheckpointFolder:
-    """A folder in which a run leaves checkpoints; it need not exist yet.
-
-    Args:
-        kinds: what checkpoints look like; those of the catalogue by default.
-        clock: seconds since 1970, as files have them.
-        steady: seconds of a clock that is never set.
-    """
+    """A folder in which a run leaves checkpoints of some kinds, by two clocks in seconds; it need not exist yet."""
 
     def __init__(
         self,

@@ -156,14 +156,7 @@ class RewrittenFiles:
         return result
 
     def texts(self, values: Mapping[str, str]) -> dict[Path, str]:
-        """Return what each copy holds, by where it lies; the files stay as they are.
-
-        Args:
-            values: by key; a checkpoint that is not there yet is an empty text.
-
-        Raises:
-            CapacityError: a file cannot be read, or a placeholder cannot be filled.
-        """
+        """Return what each copy holds, by where it lies; the files stay as they are."""
         return {copy: filled_file(Path(source), values) for source, copy in self._copies.items()}
 
     def _word(self, word: str, used_keys: set[str]) -> str:
@@ -192,12 +185,6 @@ def filled_file(source: Path, values: Mapping[str, str]) -> str:
     """Return what a file holds, with values in the place of its placeholders, quoted as JSON, YAML or a shell need it.
 
     In other kinds of files values stand as they are.
-
-    Args:
-        values: by key; a checkpoint that is not there yet is an empty text.
-
-    Raises:
-        CapacityError: the file cannot be read, or a placeholder cannot be filled.
     """
     with reading(source):
         text = source.read_text(encoding="utf-8")

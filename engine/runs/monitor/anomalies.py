@@ -86,11 +86,6 @@ def growth(times: Numbers, values: Numbers, limits: Mapping[str, float]) -> Grow
     A window counts where its lower envelope rises in order and steadily, the window before it was flat or rose alike,
     and it ends well above everything before, now as a while ago: garbage collection has a floor, warm-up slows down, a
     season turns.
-
-    Args:
-        times: seconds, ascending.
-        values: bytes at those times.
-        limits: thresholds of the detector ``leak``.
     """
     finite = np.isfinite(values)
     times, values = times[finite], values[finite]
@@ -176,13 +171,7 @@ class DiskFilling:
 
 
 def filling(times: Numbers, free: Numbers, total: float, limits: Mapping[str, float]) -> DiskFilling | None:
-    """Return that a disk will be full soon; None where it will not.
-
-    Args:
-        times: seconds, ascending.
-        free: free bytes at those times.
-        limits: thresholds of the detector ``disk``.
-    """
+    """Return that a disk will be full soon; None where it will not."""
     finite = np.isfinite(free)
     times, free = times[finite], free[finite]
     if free.size < 2 or total <= 0:
@@ -277,11 +266,6 @@ def stall(arrivals: Numbers, now: float, limits: Mapping[str, float]) -> Stall |
     """Return that no step came for much longer than usual; None where that is not so.
 
     Evaluations and checkpoints are waits that came before: only a much longer one counts. The first step compiles.
-
-    Args:
-        arrivals: when steps were logged, in seconds, ascending.
-        now: seconds on the same clock.
-        limits: thresholds of the detector ``stall``.
     """
     waits = np.diff(arrivals)[1:]
     if waits.size < limits["least_steps"]:
@@ -305,13 +289,7 @@ class Throttling:
 def throttling(
     reasons: Sequence[tuple[str, ...]], limits: Mapping[str, float], causes: Mapping[str, Sequence[str]]
 ) -> Throttling | None:
-    """Return why a device's clocks were throttled recently; None where they were not, or by its settings alone.
-
-    Args:
-        reasons: the driver's reasons with each sample, the newest last.
-        limits: thresholds of the detector ``throttling``.
-        causes: words of drivers by what they mean, the graver causes first.
-    """
+    """Return why a device's clocks were throttled recently; None where they were not, or by its settings alone."""
     window = round(limits["window"])
     if len(reasons) < window:
         return None

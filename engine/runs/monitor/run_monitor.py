@@ -225,9 +225,6 @@ def seconds_left(steps_left: float, seconds: Numbers) -> Interval | None:
 
     The newest steps are averaged in blocks, so that evaluations and checkpoints count as often as they come; the range
     is that of eight of ten blocks.
-
-    Args:
-        seconds: what each step so far took, the newest last.
     """
     # The first compiles, allocates and fills caches.
     newest = seconds[1:][-NEWEST:]

@@ -225,15 +225,7 @@ class Latency:
 
 
 class LatencyProbe:
-    """Polls an endpoint.
-
-    Args:
-        url: the endpoint; answers are read and dropped.
-        interval: seconds from one question to the next.
-
-    Raises:
-        HardwareError: that is no web address.
-    """
+    """Polls an endpoint once an interval; answers are read and dropped."""
 
     def __init__(self, url: str, interval: float) -> None:
         self._url = url

@@ -104,14 +104,7 @@ def write_measured(measured: MeasuredEfficiency, folder: Path | None = None) -> 
 
 
 def restore_constants(device: str) -> MeasuredEfficiency | None:
-    """Put a device's constants back as they were before they were last written, and return them; None: as shipped.
-
-    Args:
-        device: name that its measurements go by.
-
-    Raises:
-        StorageError: there is nothing to go back to, or it cannot be written.
-    """
+    """Put a device's constants back as they were before they were last written, and return them; None: as shipped."""
     path = constants_file(device)
     if not _before(path).exists():
         raise StorageError("nothing was calibrated that could be taken back", device)

@@ -88,14 +88,7 @@ class CudaClock:
 
 
 class TorchBackend:
-    """Runs kernels through torch.
-
-    Args:
-        kind: ``gpu`` or ``cpu``.
-
-    Raises:
-        MissingPartError: torch is not installed, or sees no GPU though one is needed.
-    """
+    """Runs kernels through torch on ``gpu`` or ``cpu``; raises MissingPartError where it cannot."""
 
     name = "torch"
     kernels: frozenset[Kernel] = frozenset(KERNELS)

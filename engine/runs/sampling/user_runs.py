@@ -70,14 +70,7 @@ def user_run(plan: Plan, step_seconds: float | None, peak_bytes: float | None) -
 def run_entry(
     run: UserRun, machine: Machine, catalog: Catalog, details: Mapping[str, object] | None = None
 ) -> RunRecord:
-    """Return a run as an entry of the history, with what was predicted of it before it is learnt from.
-
-    Args:
-        machine: this machine, with what was measured on it so far.
-
-    Raises:
-        CapacityError: its plan cannot be estimated.
-    """
+    """Return a run as an entry of the history, with what was predicted of it before it is learnt from."""
     predicted = estimate_plan(Plan.model_validate(run.plan), machine, catalog)
     figures = {STEP: run.step_seconds, PEAK: run.peak_bytes}
     return history_entry(predicted, "run", {key: value for key, value in figures.items() if value is not None}, details)
@@ -151,14 +144,7 @@ _FIGURES = {"step_seconds": Figure.STEP_SECONDS, "peak_bytes": Figure.MEMORY_RES
 
 
 def take_over_earlier_runs(history: History, folder: Path | None = None) -> None:
-    """Put runs of earlier versions into the history, and give their files another name.
-
-    Args:
-        folder: the program's data, the user's own by default.
-
-    Raises:
-        StorageError: a file cannot be read, or nothing can be kept.
-    """
+    """Put runs of earlier versions into the history, and give their files another name."""
     for file in sorted(((folder or data_folder()) / MEASURED).glob(f"*{_ENDING}")):
         bad: list[str] = []
         history.keep(*_runs(file, bad))

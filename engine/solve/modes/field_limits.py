@@ -58,9 +58,6 @@ def largest_that_fits(holds: Holds, low: int, high: int) -> int | None:
 
     Each call asks for many numbers at once, spaced by a constant factor, and goes on between the last that holds and
     the first that does not.
-
-    Args:
-        holds: judges an array of whole numbers; true up to some number, false beyond.
     """
     if not holds(np.array([float(low)]))[0]:
         return None

@@ -34,9 +34,6 @@ def choose_spec_parameters(
 
     Of a network the type is chosen first, then the fastest micro-batch and checkpointing inside the mode's memory.
     Adapters of models that draw have as few pictures in a step as their trainers.
-
-    Args:
-        resolved: the plan with placeholders where it is open.
     """
     if isinstance(resolved.spec, ClassicalSpec):
         return _classical(resolved.spec, resolved.cluster, wanted, mode)

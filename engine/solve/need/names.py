@@ -106,9 +106,6 @@ def _beyond(
 
     Sizes have a next one; of prices and speeds, the one that comes nearest to holding tells more. Without an answer it
     is what misses the limits by least.
-
-    Args:
-        left_out: what breaks a limit even at best, with the share by which it does.
     """
     by_size = goal.figure == PARAMETERS
     nearest = sorted(left_out, key=lambda choice: -_promise(choice[1], goal) if by_size else choice[0])

@@ -279,13 +279,6 @@ def served_space(
     """Return the configurations of a plan that serves, and what was filled in for all of them.
 
     What the plan leaves open of layout and batch varies too; where one size of a layout is asked for, the other is 1.
-
-    Args:
-        axes: fields that were asked for.
-        everything: whether layout and batch vary even where the plan gives them.
-
-    Raises:
-        CapacityError: nothing of it can be estimated.
     """
     paths = {axis.path for axis in axes}
     filled: Values = {}

@@ -162,17 +162,7 @@ def settings_comment(entry: modes.ModePlan, machine: machines.Machine | None) ->
 
 
 def write_framework_files(plan: plans.Plan, folder: Path, force: bool, machine: machines.Machine | None) -> None:
-    """Write the files that run a plan, and those of each phase of its data in a folder of its own.
-
-    Args:
-        plan: every default filled in.
-        folder: where they go; made if it is not there.
-        force: whether files that are there may be replaced.
-        machine: the detected machine, for plans that run on it.
-
-    Raises:
-        CapacityError: a file is there already, or cannot be written.
-    """
+    """Write the files that run a plan, and those of each phase of its data in a folder of its own."""
     catalog = catalogs.load_catalog()
     resolved = estimates.resolve_plan(plan, catalog, machine)
     files.make_folder(folder)

@@ -265,16 +265,7 @@ def _report(of: present.Report, form: str, output: Output, *, in_full: bool, is_
 
 
 def comparison(entries: Sequence[tuple[str, estimates.Answer]], output: Output) -> str:
-    """Return answers side by side, in the form that is wanted.
-
-    Args:
-        entries: what each is called, and the answer.
-        wanted: a form of reports; by default what the output's name says, else a table.
-        output: where it goes, where that is a file.
-
-    Raises:
-        UsageError: there are not two.
-    """
+    """Return answers side by side, in the form that is wanted."""
     if len(entries) < 2:
         raise click.UsageError("--compare needs two plans: name two FILEs, give --gpu twice, or pin plans beside one")
     columns = present.side_by_side(present.Named(name, answer) for name, answer in _numbered(entries))
@@ -285,14 +276,7 @@ def comparison(entries: Sequence[tuple[str, estimates.Answer]], output: Output) 
 
 
 def called(file: str | None, gpu: str | None, one_of_many: bool, has_gpus: bool) -> str:
-    """Return what a plan is called beside others.
-
-    Args:
-        file: where it comes from; None for the flags.
-        gpu: its hardware where a flag says so.
-        one_of_many: whether there are other files.
-        has_gpus: whether there is other hardware.
-    """
+    """Return what a plan is called beside others."""
     name = "-" if file == "-" else Path(file).stem if file and Path(file).suffix in (".yaml", ".yml", ".json") else file
     parts = (name if one_of_many or not has_gpus else None, gpu if has_gpus or name is None else None)
     return ", ".join(part for part in parts if part) or "the flags"

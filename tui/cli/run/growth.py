@@ -137,14 +137,7 @@ def bench_configs(
 
 
 class PlannedRuns:
-    """Makes entries of runs that are those of one plan with some fields changed.
-
-    Args:
-        plan_name: the plan, as commands take it.
-
-    Raises:
-        CapacityError: there is no such plan.
-    """
+    """Makes entries of runs that are those of one plan, by its name, with some fields changed."""
 
     def __init__(self, plan_name: str) -> None:
         self._plan = read_plan(plan_name)

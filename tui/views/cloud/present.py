@@ -44,14 +44,7 @@ class _Column:
 def results_of(
     migration: Migration, plan: Plan, numerics: Mapping[str, object], source: ResultSource, *, shows_all: bool
 ) -> Results:
-    """Return offers as the screen shows them, the machine of the plan first.
-
-    Args:
-        plan: the plan that was asked about.
-        numerics: what of it was changed for all of them.
-        source: what explains and exports them.
-        shows_all: whether offers are shown that do not hold the job.
-    """
+    """Return offers as the screen shows them, the machine of the plan first."""
     current = migration.current
     others = tuple(
         offer

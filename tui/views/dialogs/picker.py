@@ -44,13 +44,7 @@ COUNTED = Typed("8xH100-SXM", lambda text: _COUNTED.fullmatch(text) is not None)
 
 
 class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
-    """Shows what there is, best match first; returns the id, or what was typed where that is an answer itself.
-
-    Args:
-        read: returns the choices; runs in a thread.
-        current: id of what is chosen now.
-        typed: what may be typed instead.
-    """
+    """Shows what there is, best match first; returns the id, or what was typed where that is an answer itself."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Cancel"),
@@ -189,15 +183,7 @@ _AT_ONCE = 4  # Rows that are shown together, so that a slow line is not kept bu
 
 
 class TrialPicker(Picker):
-    """A picker whose rows say whether the plan fits with them, what it needs, and what an hour costs.
-
-    Args:
-        read: returns the choices; runs in a thread.
-        attempt: returns what the plan would be with a choice, by its id; runs in a thread.
-        current: id of what is chosen now.
-        typed: what may be typed instead.
-        order: what the rows are sorted by to begin with; empty for as they are listed.
-    """
+    """A picker whose rows say whether the plan fits with them, what it needs, and what an hour costs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "sort", "Sort", priority=True)]
 

@@ -63,14 +63,7 @@ class ScrollsText:
 
 
 class TextDialog(ScrollsText, ModalScreen[None], ClosesOnce[None]):
-    """Shows lines that are laid out for the width there is.
-
-    Args:
-        title: what stands in the frame.
-        build: returns the lines for a width.
-        copy: called with the plain text when it is to be copied.
-        export: called when what is shown is to be written as pictures; None where there are none.
-    """
+    """Shows lines that are laid out for the width there is."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,f1", "dismiss", "Close"),
@@ -155,14 +148,7 @@ _KEYS = 18
 def help_lines(
     panel: str, keymap: Mapping[str, str], settings: str, width: int, about: tuple[str, str] = ("", "")
 ) -> list[Line]:
-    """Return the help.
-
-    Args:
-        panel: name of the panel that has the focus.
-        keymap: keys that replace the default ones.
-        settings: path of the settings file.
-        about: what is under the cursor and what it means.
-    """
+    """Return the help."""
     what, meaning = about
     lines = [line(Span(what, "heading")), *(line(Span(text, "value")) for text in wrap(meaning, width)), line()]
     lines = [*(lines if meaning else []), line(Span(panel.capitalize(), "heading"))]

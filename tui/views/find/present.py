@@ -177,16 +177,7 @@ def solved(
     report: Callable[[Results], object],
     stopped: Callable[[], bool],
 ) -> Results:
-    """Return the value of a field that keeps the limits as the first row, and what the next value breaks.
-
-    Args:
-        question: the plan, the limits, and what else may change.
-        report: called with how many values were tried.
-        stopped: whether to go on.
-
-    Raises:
-        CapacityError: the question makes no sense.
-    """
+    """Return the value of a field that keeps the limits as the first row, and what the next value breaks."""
     began = time.monotonic()
     counted, due = 0, began
 

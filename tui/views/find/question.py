@@ -279,14 +279,7 @@ def parts_limited(limits: Iterable[str]) -> Mapping[str, str]:
 
 
 def limits_of(texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the limits of a question as a command has them.
-
-    Args:
-        texts: the parts by key.
-
-    Raises:
-        PlanError: something among the other limits is none.
-    """
+    """Return the limits of a question as a command has them."""
     limits = [f"{key}<={texts[key]}" for key in LIMIT_PARTS if texts.get(key, "") not in ("", NONE)]
     others = "" if texts.get("limits") == NONE else texts.get("limits", "")
     read = [match.group().replace(" ", "") for match in _LIMIT.finditer(others)]

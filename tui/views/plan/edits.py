@@ -171,14 +171,7 @@ class Position(NamedTuple):
 
 
 class Finding:
-    """Walks through what a text is found in.
-
-    Args:
-        ask: asks for a text at the bottom.
-        panels: what is searched, in the order in which one walks through it.
-        current: returns the panel that one is in.
-        show: brings a panel into sight as the current one, and leaves the focus.
-    """
+    """Walks through what a text is found in."""
 
     def __init__(
         self,

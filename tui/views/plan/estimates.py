@@ -28,13 +28,7 @@ _PATIENCE_SECONDS = 0.1  # A second frame could only follow the first after two 
 
 
 class Estimates:
-    """Shows what the store holds, and has it estimated and explained.
-
-    Args:
-        hardware: shows what is planned for.
-        table: shows the modes side by side.
-        why: shows where a number comes from.
-    """
+    """Shows what the store holds, and has it estimated and explained."""
 
     def __init__(
         self,

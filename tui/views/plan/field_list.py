@@ -71,13 +71,7 @@ class FieldList(Panel):
         before: Mapping[str, str],
         moved: Mapping[str, str],
     ) -> None:
-        """Show a plan.
-
-        Args:
-            chosen: what the chosen mode took for the automatic ones.
-            before: text of the fields that were edited, before the edits.
-            moved: why fields moved along with the last edit.
-        """
+        """Show a plan."""
         key = self.field.key if self.field else ""
         self._chosen, self._before, self._moved = chosen, before, moved
         if not self._shows_all or {field.key for field in fields} != {field.key for field in self._listed}:
@@ -290,11 +284,6 @@ def sweep_lines(
     """Return values in a line, with a verdict each, and below them memory and time where they have room.
 
     The lines are there before anything is known, so that nothing moves when it is.
-
-    Args:
-        values: what the field may be, in order.
-        trials: what the plan would be, by value.
-        figures: whether there is room for more than the values.
     """
     marked = [(value, *_marked(value, value == current, trials.get(value))) for value in values]
     widest = max((cell_len(text) for _, text, _ in marked), default=0) + 1

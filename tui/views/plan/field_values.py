@@ -225,10 +225,6 @@ def trial_pairs(
 
     All at once come first, with what the mode chose for the plan as it is; then, where it chose anything else, one
     after another as it would choose then.
-
-    Args:
-        balanced: the same as the balanced mode fills it.
-        pairs: their values, in the order in which they are wanted.
     """
     changes = [dict(zip(keys, pair, strict=True)) for pair in pairs]
     is_open = any(path not in keys for path in balanced.reasons)

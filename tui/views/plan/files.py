@@ -32,13 +32,7 @@ if TYPE_CHECKING:
 
 
 class PlanFiles:
-    """Puts the plan into files and on the clipboard.
-
-    Args:
-        table: the panel of plans.
-        ask: asks for a text at the bottom.
-        saved: called when the plan stands in a file.
-    """
+    """Puts the plan into files and on the clipboard."""
 
     def __init__(self, session: Session, table: ComparisonTable, ask: Ask, saved: Callable[[], object]) -> None:
         self._session = session

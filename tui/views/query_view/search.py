@@ -47,11 +47,6 @@ class Searching:
     """Keeps the question, and has it answered anew when it or the plan changes.
 
     A search goes on while another view is shown, unless the plan changes: then its answer would be of no use.
-
-    Args:
-        begin: returns the question about a plan.
-        show: called with how far a search is.
-        failed: called with why there are no rows.
     """
 
     SUBJECT: ClassVar[str] = "search"

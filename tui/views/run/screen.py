@@ -218,13 +218,7 @@ class RunsNow(NamedTuple):
 
 
 class Watching:
-    """Has runs looked at, and the one under the cursor followed.
-
-    Args:
-        curves: says what part of the run they show.
-        show: called with how runs are.
-        failed: called with why they cannot be looked at.
-    """
+    """Has runs looked at, and the one under the cursor followed."""
 
     SUBJECT = "live"
 

@@ -46,13 +46,7 @@ Given = Mapping[str, str]
 
 
 class CorpusEdits(FieldEdits):
-    """Holds what is said of the corpus, and changes the field under the cursor.
-
-    Args:
-        fields: the panel whose cursor says which field is meant.
-        ask: asks for a text at the bottom.
-        changed: called when something else is said.
-    """
+    """Holds what is said of the corpus, and changes the field under the cursor."""
 
     def __init__(self, session: Session, fields: CorpusFields, ask: Ask, changed: Callable[[], object]) -> None:
         self.corpus: Corpus | None = None  # the corpus; None before anything is known of it

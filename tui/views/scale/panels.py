@@ -150,12 +150,6 @@ class ScaledPictures(DrawnLines):
         """Return a curve over both logarithmic axes, under its title and above the counts of devices.
 
         It has the rows that fit. Upright lines say where the knee is, and from where on the price is of another list.
-
-        Args:
-            column: of the table, whose title and texts the axis has.
-            values: its numbers, row by row; None where there is none.
-            height: lines from top to bottom.
-            role: of the curve's colour.
         """
         plan = self._plan
         scaled = zip(plan.rows if plan else (), values, strict=True)
