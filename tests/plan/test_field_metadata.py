@@ -37,7 +37,7 @@ ALLOWED = {
     "engine/plan/imports/sources.py": "what words of other tools do not say",
     "engine/plan/options/meanings.py": "the nine numbers of a file of another tool",
     "engine/present/search_report.py": "what has a column of its own",
-    "tui/views/plan/sweep.py": "what a map begins with",
+    "tui/views/dialogs/map.py": "what a map begins with",
 }
 
 

@@ -47,7 +47,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("capacity_tui.tui.views.plan.estimates.EXPLAIN_AFTER_SECONDS", 0.0)
     monkeypatch.setattr("capacity_tui.tui.views.plan.why.ADVISE_AFTER_SECONDS", 0.0)
-    monkeypatch.setattr("capacity_tui.tui.views.plan.sweep.SWEEP_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr("capacity_tui.tui.views.plan.estimates.SWEEP_AFTER_SECONDS", 0.0)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 
-from pydantic import BaseModel, Field
+from pydantic import AliasPath, BaseModel, Field
 
 from capacity_tui.engine.errors import PlanError, QueueError
 from capacity_tui.engine.nodes.jobs.job_request import QueuedJob, time_of
@@ -37,40 +37,19 @@ _ADMITTED = Admission("", 0)
 _CREATION_SECONDS = 30.0  # In which a job that may begin has its first pod; controllers take one or two
 
 
-class _PodSpec(BaseModel):
-    node: str = Field(default="", alias="nodeName")
-    containers: tuple[Container, ...] = ()
-
-
-class _Template(BaseModel):
-    spec: _PodSpec = Field(default_factory=_PodSpec)
-
-
 class _Spec(BaseModel):
-    parallelism: int = 1
     suspend: bool = False
+    parallelism: int = 1
     limit: float | None = Field(default=None, alias="activeDeadlineSeconds")
-    template: _Template = Field(default_factory=_Template)
-
-
-class _InnerJob(BaseModel):
-    spec: _Spec = Field(default_factory=_Spec)
+    containers: tuple[Container, ...] = Field(default=(), validation_alias=AliasPath("template", "spec", "containers"))
 
 
 class _ReplicatedJob(BaseModel):
-    template: _InnerJob = Field(default_factory=_InnerJob)
+    spec: _Spec = Field(default_factory=_Spec, validation_alias=AliasPath("template", "spec"))
 
 
 class _OuterSpec(_Spec):
     replicated: tuple[_ReplicatedJob, ...] = Field(default=(), alias="replicatedJobs")
-
-
-class _Status(BaseModel):
-    conditions: tuple[Condition, ...] = ()
-    start: str = Field(default="", alias="startTime")
-    end: str = Field(default="", alias="completionTime")
-    failed: int = 0
-    restarts: int = 0
 
 
 class _Workload(BaseModel):
@@ -78,7 +57,10 @@ class _Workload(BaseModel):
 
     metadata: Metadata
     spec: _OuterSpec = Field(default_factory=_OuterSpec)
-    status: _Status = Field(default_factory=_Status)
+    conditions: tuple[Condition, ...] = Field(default=(), validation_alias=AliasPath("status", "conditions"))
+    start: str = Field(default="", validation_alias=AliasPath("status", "startTime"))
+    end: str = Field(default="", validation_alias=AliasPath("status", "completionTime"))
+    restarts: int = Field(default=0, validation_alias=AliasPath("status", "restarts"))
 
 
 class _StateDetail(BaseModel):
@@ -93,33 +75,31 @@ class _ContainerState(BaseModel):
     state: Mapping[str, _StateDetail] = Field(default_factory=dict)
 
 
-class _PodStatus(BaseModel):
-    phase: str = ""
-    reason: str = ""
-    conditions: tuple[Condition, ...] = ()
-    containers: tuple[_ContainerState, ...] = Field(default=(), alias="containerStatuses")
-
-
 class _Pod(BaseModel):
     metadata: Metadata
-    spec: _PodSpec = Field(default_factory=_PodSpec)
-    status: _PodStatus = Field(default_factory=_PodStatus)
+    node: str = Field(default="", validation_alias=AliasPath("spec", "nodeName"))
+    phase: str = Field(default="", validation_alias=AliasPath("status", "phase"))
+    reason: str = Field(default="", validation_alias=AliasPath("status", "reason"))
+    conditions: tuple[Condition, ...] = Field(default=(), validation_alias=AliasPath("status", "conditions"))
+    containers: tuple[_ContainerState, ...] = Field(
+        default=(), validation_alias=AliasPath("status", "containerStatuses")
+    )
 
     @property
     def main(self) -> Mapping[str, _StateDetail]:
         """How its container stands: waiting, running or terminated."""
-        return self.status.containers[0].state if self.status.containers else {}
+        return self.containers[0].state if self.containers else {}
 
     @property
     def is_active(self) -> bool:
         """Whether it may still do something."""
-        return self.status.phase in ("Pending", "Running")
+        return self.phase in ("Pending", "Running")
 
     @property
     def disruption(self) -> str:
         """Why it was taken away by others; empty where it was not."""
-        condition = condition_of(self.status.conditions, _DISRUPTED, "True")
-        return condition.reason or _DISRUPTED if condition else self.status.reason
+        condition = condition_of(self.conditions, _DISRUPTED, "True")
+        return condition.reason or _DISRUPTED if condition else self.reason
 
 
 class KubernetesQueue:
@@ -225,28 +205,28 @@ def _pods_of(pods: Sequence[_Pod], name: str) -> list[_Pod]:
 
 
 def _queued(job: _Workload, pods: Sequence[_Pod], admission: Admission) -> QueuedJob:
-    inner = job.spec.replicated[0].template.spec if job.spec.replicated else job.spec
+    inner = job.spec.replicated[0].spec if job.spec.replicated else job.spec
     first = [pod for pod in pods if pod.metadata.annotations.get(_INDEX, "0") == "0"]
     active = [pod for pod in pods if pod.is_active and not pod.metadata.deleted]
     last = first[-1] if first else None
     leaving = next((pod for pod in pods if pod.is_active and pod.metadata.deleted and pod.disruption), None)
     state, reason = _state(job, active, leaving or last, admission)
     done = None if last is None else last.main.get("terminated")
-    restarts = max(job.status.restarts, admission.evictions)
+    restarts = max(job.restarts, admission.evictions)
     forgotten = max(_forgotten(job, first), restarts + 1 - len(first))
-    per_node = sum(map(devices_of, inner.template.spec.containers))
-    end = job.status.end or (done.end if done and state not in ("RUNNING", "PENDING") else "")
+    per_node = sum(map(devices_of, inner.containers))
+    end = job.end or (done.end if done and state not in ("RUNNING", "PENDING") else "")
     return QueuedJob(
         id=job.metadata.name,
         name=job.metadata.name,
         state=state,
         partition=job.metadata.labels.get(QUEUE, job.metadata.namespace),
         nodes=inner.parallelism,
-        on_nodes=",".join(sorted({pod.spec.node for pod in active if pod.spec.node})),
+        on_nodes=",".join(sorted({pod.node for pod in active if pod.node})),
         seconds=sum(map(_seconds, first)),
         limit_seconds=inner.limit,
         submitted=_local(job.metadata.created),
-        start=None if state == "PENDING" else _local(job.status.start),
+        start=None if state == "PENDING" else _local(job.start),
         end=_local(end),
         reason=reason[:_LONGEST_REASON],
         gpus=per_node * inner.parallelism or None,
@@ -260,14 +240,14 @@ def _queued(job: _Workload, pods: Sequence[_Pod], admission: Admission) -> Queue
 
 def _forgotten(job: _Workload, first: Sequence[_Pod]) -> int:
     """Return at least how many turns are not known any more: a pod that is evicted is deleted."""
-    began = _utc_time(job.status.start)
+    began = _utc_time(job.start)
     oldest = _utc_time(first[0].metadata.created) if first else None
     return 0 if began is None or oldest is None else int((oldest - began).total_seconds() > _CREATION_SECONDS)
 
 
 def _state(job: _Workload, active: Sequence[_Pod], last: _Pod | None, admission: Admission) -> tuple[str, str]:
     """Return the state of a job in Slurm's words, and why it waits or failed."""
-    ended = [condition for condition in job.status.conditions if condition.status == "True"]
+    ended = [condition for condition in job.conditions if condition.status == "True"]
     if any(condition.type in ("Complete", "Completed") for condition in ended):
         return "COMPLETED", ""
     if failed := condition_of(ended, "Failed", "True"):
@@ -291,7 +271,7 @@ def _why_waiting(job: _Workload, active: Sequence[_Pod], admission: Admission) -
 
 
 def _why_pod_waits(pod: _Pod) -> str:
-    if unscheduled := condition_of(pod.status.conditions, "PodScheduled", "False"):
+    if unscheduled := condition_of(pod.conditions, "PodScheduled", "False"):
         return unscheduled.message or unscheduled.reason
     waiting = pod.main.get("waiting")
     return "" if waiting is None else waiting.message or waiting.reason

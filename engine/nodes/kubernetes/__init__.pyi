@@ -6,7 +6,7 @@ from .kubectl import LineStream as LineStream
 from .kubectl import Metadata as Metadata
 from .kubectl import condition_of as condition_of
 from .kubectl import devices_of as devices_of
-from .kueue import Admission as Admission
-from .kueue import admissions as admissions
-from .kueue import device_queues as device_queues
+from .nodes import Admission as Admission
 from .nodes import Kubernetes as Kubernetes
+from .nodes import admissions as admissions
+from .nodes import device_queues as device_queues

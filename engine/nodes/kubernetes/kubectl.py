@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.errors import LauncherError
@@ -76,20 +76,18 @@ class _Listed(BaseModel, Generic[Model]):
     items: tuple[Model, ...]
 
 
-class _Resources(BaseModel):
-    requests: Mapping[str, str | int] = Field(default_factory=dict)
-    limits: Mapping[str, str | int] = Field(default_factory=dict)
-
-
 class Container(BaseModel):
     """A container of a pod, with what it asks for."""
 
-    resources: _Resources = Field(default_factory=_Resources)
+    requested: Mapping[str, str | int] = Field(
+        default_factory=dict, validation_alias=AliasPath("resources", "requests")
+    )
+    limits: Mapping[str, str | int] = Field(default_factory=dict, validation_alias=AliasPath("resources", "limits"))
 
     @property
     def requests(self) -> Mapping[str, str | int]:
         """Its requests; what it is limited to is requested too where nothing else is said."""
-        return {**self.resources.limits, **self.resources.requests}
+        return {**self.limits, **self.requested}
 
 
 def devices_of(container: Container) -> int:

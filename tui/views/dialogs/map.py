@@ -13,12 +13,15 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.schema import around
 from capacity_tui.engine.verdict import Verdict
+from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import Trial, short_value, time_against
-from capacity_tui.tui.shown.results import Choice, Field
+from capacity_tui.tui.shown.results import Choice, Field, Kind
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right, wrap
 from capacity_tui.tui.views.dialogs.picker import Picker
 from capacity_tui.tui.widgets.head import mark_of, worded
@@ -300,3 +303,63 @@ def _words(shown: PlanMap, width: int) -> list[Line]:
     lines.append(line(verdict, Span(clip(f"  {figures}", width - cell_len(verdict.text)), "value")))
     also = wrap(f"with {trial.also}", width, "  ") if trial.also else ()
     return [*lines, *(line(Span(text, "dim")) for text in also)]
+
+
+_NUMBERS = (Kind.INTEGER, Kind.POWER_OF_TWO, Kind.NUMBER)
+
+_USUAL = (
+    *(
+        Key.TRAINING_MICRO_BATCH,
+        Key.INFERENCE_BATCH,
+        Key.INFERENCE_CONCURRENCY,
+        Key.INFERENCE_REQUEST_RATE,
+        f"{Key.MODEL_SPEC}.n",
+    ),
+    *(Key.TRAINING_SEQ_LEN, Key.INFERENCE_PROMPT_TOKENS, f"{Key.MODEL_SPEC}.image_size", f"{Key.MODEL_SPEC}.p"),
+    *(Key.TRAINING_GLOBAL_BATCH, Key.HARDWARE_DEVICES),
+)
+"""Fields that a map begins with, where the plan has them: the first two."""
+
+_LEAST = 2
+
+
+class FieldMap:
+    """Opens the map of two fields."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._store = session.store
+        self.commands: Commands = {"map.show": self.show}
+
+    def show(self) -> None:
+        document = self._store.document
+        if document is None or self._store.mode_column is None or self._store.is_stale:
+            self._session.say("no numbers for this plan yet", "warn")
+            return
+        fields = [field for field in document.fields() if not field.idle and field.kind in _NUMBERS]
+        fields = [field for field in fields if self._values(field, 1)[0]]
+        usual = [key for key in _USUAL if any(field.key == key for field in fields)]
+        keys = list(dict.fromkeys((*usual, *(field.key for field in fields))))
+        if len(keys) < _LEAST:
+            self._session.say("this plan has no two numbers to map")
+            return
+        dialog = MapDialog(self._session, fields, (keys[0], keys[1]), self._values, document.trial_pairs)
+        self._session.app.push_screen(dialog, self._take)
+
+    def _take(self, change: Mapping[str, object] | None) -> None:
+        if change is None:
+            return
+        refusal = self._session.apply(change)
+        fields = () if self._store.document is None else self._store.document.fields()
+        words = ", ".join(f"{field.label} {change[field.key]}" for field in fields if field.key in change)
+        self._session.say(refusal or f"{words}: u undoes it", "bad" if refusal else "good")
+
+    def _values(self, field: Field, reach: int) -> tuple[tuple[str, ...], int]:
+        """Return the values around that of a field, and which is its own; none where it has none."""
+        document, column = self._store.document, self._store.mode_column
+        chosen = column.chosen.get(field.key) if column else None
+        start = field.value if field.value is not None else chosen.value if chosen else None
+        if document is None or start is None:
+            return (), 0
+        values = around(field, chosen, document.sizes(field.key), reach)
+        return values, next((at for at, value in enumerate(values) if float(value) == start), 0)

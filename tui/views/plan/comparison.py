@@ -60,7 +60,7 @@ class ComparisonTable(Panel):
     def show_comparison(
         self, comparison: Comparison | None, column: Column | None, baseline: Baseline, stale: bool
     ) -> None:
-        """Show advice on a plan of the store and a mode of it, the best first."""
+        """Show a comparison."""
         key = self.row_key
         self._comparison, self._baseline, self.is_old = comparison, baseline, stale
         self._mode = column.mode if column else ""

@@ -22,9 +22,8 @@ from capacity_tui.tui.views.view_screen import PanelScreen
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.views.plan.estimates import Estimates
+    from capacity_tui.tui.views.plan.estimates import Estimates, Sweeping
     from capacity_tui.tui.views.plan.hardware import Sensors
-    from capacity_tui.tui.views.plan.sweep import Sweeping
     from capacity_tui.tui.widgets.prompt import Accept, Follow, Prompt
 
 
@@ -91,11 +90,11 @@ class PlanScreen(PanelScreen):
         """Put together what the first frame does not wait for."""
         if self.commands:
             return
+        from capacity_tui.tui.views.dialogs.map import FieldMap
         from capacity_tui.tui.views.plan.edits import Finding, PlanEdits, PlanPins
-        from capacity_tui.tui.views.plan.estimates import Estimates, Following
+        from capacity_tui.tui.views.plan.estimates import Estimates, Following, Sweeping
         from capacity_tui.tui.views.plan.files import Opening, Picturing, PlanFiles
         from capacity_tui.tui.views.plan.hardware import Sensors
-        from capacity_tui.tui.views.plan.sweep import FieldMap, Sweeping
         from capacity_tui.tui.views.plan.why import Advising
         from capacity_tui.tui.widgets.prompt import Prompt
 

@@ -320,7 +320,7 @@ class Advising:
         session.answers.subscribe(screen, lambda _: self._follow())
 
     def _show(self, wanted: tuple[int, str], advice: tuple[Advice, ...]) -> None:
-        """Return an explanation as lines with the numbers they tell of, below the titles that led here."""
+        """Show advice on a plan of the store and a mode of it, the best first."""
         self._store.advice, self._store.advised = advice, wanted
         self._session.answers.publish(None)
 

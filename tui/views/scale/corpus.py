@@ -20,7 +20,7 @@ from capacity_tui.tui.shown.comparison import Trial
 from capacity_tui.tui.shown.results import AUTO
 from capacity_tui.tui.shown.scale import GROWTHS, SAMPLES, WAITS, Corpus
 from capacity_tui.tui.terminal.text import Line, Span, line, marked
-from capacity_tui.tui.views.plan import sweep
+from capacity_tui.tui.views.plan.estimates import SWEEP_AFTER_SECONDS
 from capacity_tui.tui.views.plan.field_list import FieldEdits, FieldList
 from capacity_tui.tui.widgets.head import gauge, mark_of
 from capacity_tui.tui.widgets.lines import TableLayout
@@ -148,7 +148,7 @@ class CorpusSweep:
         values = self._fields.values_around()
 
         def work(request: Request[dict[str, Trial]]) -> dict[str, Trial] | None:
-            if not values or request.cancelled.wait(sweep.SWEEP_AFTER_SECONDS):
+            if not values or request.cancelled.wait(SWEEP_AFTER_SECONDS):
                 return None
             trials: dict[str, Trial] = {}
             for value in values:
