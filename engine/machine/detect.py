@@ -56,7 +56,7 @@ from capacity_tui.engine.record import dataclass
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from capacity_tui.engine.machine.facts import MeasuredEfficiency
+    from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
 
 
 DETECT_SECONDS = 10.0  # a driver without persistence mode wakes eight GPUs in several seconds
@@ -163,7 +163,7 @@ def _measured(host: Host) -> tuple[MeasuredEfficiency | Probe, ...]:
     folder = data and data / MEASURED
     if folder is None or not folder.is_dir():
         raise NotPresentError("nothing was measured on this machine yet")
-    from capacity_tui.engine.machine.facts import read_constants  # noqa: PLC0415 - few machines need it
+    from capacity_tui.engine.machine.measured_constants import read_constants  # noqa: PLC0415 - few machines need it
 
     def constants(path: Path) -> MeasuredEfficiency | Probe:
         try:

@@ -13,7 +13,7 @@ from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.facts import MeasuredEfficiency
+    from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
 
 DiskKind = Literal["NVMe", "SSD", "HDD", "network", "tmpfs", "overlay"]
 SwapKind = Literal["NVMe", "SSD", "HDD", "file", "compressed memory"]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from functools import partial
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from capacity_tui.engine.estimate import (
     transformer_work,
     with_numbers,
 )
-from capacity_tui.engine.estimate.serving import ServingRun, serving_run, serving_work
 from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import TransformerShape
@@ -43,6 +43,9 @@ from capacity_tui.engine.solve.space.axes import LAYOUT_SIZES, Axis, Grid, OpenB
 from capacity_tui.engine.solve.space.space import BLOCK, Block, Excluded, LazyBlock, Space, excluded, satisfied
 from capacity_tui.engine.solve.space.stacking import Conflict, Settings
 from capacity_tui.engine.uncertainty import Evidence
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.estimate.serving import ServingRun
 
 # Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
 TRAINING_NUMBERS = frozenset({*LAYOUT_SIZES, *broadcast_numbers()})
@@ -346,6 +349,8 @@ class ServingSpace:
         return replace(run, layout=replace(run.layout, **sizes), prompt=prompt, output=output, batch=number("batch"))
 
     def _assembled(self, run: ServingRun) -> Assembled:
+        from capacity_tui.engine.estimate.serving import serving_work  # noqa: PLC0415 - of plans that serve alone
+
         return Assembled(serving_work(run), run.cluster, self.resolved.plan.pricing, "batch")
 
 
@@ -362,6 +367,7 @@ def serving_space(
     Args:
         besides: rules to keep that would only be remarked on.
     """
+    from capacity_tui.engine.estimate.serving import serving_run  # noqa: PLC0415 - of plans that serve alone
 
     def served(values: Values) -> Served:
         changed = replace(resolved, plan=with_values(resolved.plan, values))
