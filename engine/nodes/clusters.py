@@ -23,7 +23,8 @@ from capacity_tui.engine.machine.vendors import MEMORY_ERRORS
 from capacity_tui.engine.nodes.hardware import ClusterHardware, cluster_hardware, folded_names
 from capacity_tui.engine.nodes.inventory import Inventory, NodeFacts, facts_of
 from capacity_tui.engine.nodes.jobs import queued_jobs
-from capacity_tui.engine.nodes.kubernetes import Kubectl, Kubernetes
+from capacity_tui.engine.nodes.kubectl import Kubectl
+from capacity_tui.engine.nodes.kubernetes import Kubernetes
 from capacity_tui.engine.nodes.launcher import NODE_SECONDS, Launcher, NodeAnswer, Order, Ssh, read_hosts
 from capacity_tui.engine.nodes.occupancy import NodeState, Occupancy, kept_occupancy, slurm_occupancy
 from capacity_tui.engine.nodes.ray_nodes import RayNodes

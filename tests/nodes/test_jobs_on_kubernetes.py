@@ -20,7 +20,8 @@ import yaml
 
 from capacity_tui.engine.errors import CapacityError, LauncherError, QueueError
 from capacity_tui.engine.nodes.jobs import follow_job, list_jobs, queue_of, stop_job
-from capacity_tui.engine.nodes.kubernetes import Kubectl, Kubernetes
+from capacity_tui.engine.nodes.kubectl import Kubectl
+from capacity_tui.engine.nodes.kubernetes import Kubernetes
 from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.plan.line import read_line
 from capacity_tui.engine.present.frameworks.commands import newest_checkpoint, resuming

@@ -15,7 +15,8 @@ import pytest
 
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.nodes import Inventory, chosen_launcher, detect_cluster
-from capacity_tui.engine.nodes.kubernetes import Kubectl, Kubernetes
+from capacity_tui.engine.nodes.kubectl import Kubectl
+from capacity_tui.engine.nodes.kubernetes import Kubernetes
 from capacity_tui.tui.cli import main
 
 PRODUCT = "NVIDIA-H100-80GB-HBM3"
@@ -195,7 +196,7 @@ def test_a_server_that_hangs_or_floods_is_given_up(kubectl: FakeKubectl, monkeyp
     with pytest.raises(LauncherError):
         Kubernetes(Kubectl(seconds=0.3)).nodes()
     kubectl("exec cat /dev/zero")
-    monkeypatch.setattr("capacity_tui.engine.nodes.kubernetes.kubectl._MOST_BYTES", 2**20)
+    monkeypatch.setattr("capacity_tui.engine.nodes.kubectl._MOST_BYTES", 2**20)
     with pytest.raises(LauncherError):
         Kubernetes().nodes()
 

@@ -11,7 +11,8 @@ import pytest
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.nodes import detect_cluster
 from capacity_tui.engine.nodes.jobs import queue_of
-from capacity_tui.engine.nodes.kubernetes import Kubectl, Kubernetes
+from capacity_tui.engine.nodes.kubectl import Kubectl
+from capacity_tui.engine.nodes.kubernetes import Kubernetes
 from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.tui.cli import main
 from tests.nodes.api_server import ApiServer

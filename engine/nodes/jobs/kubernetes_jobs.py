@@ -12,17 +12,16 @@ from pydantic import AliasPath, BaseModel, Field
 from capacity_tui.engine.errors import PlanError, QueueError
 from capacity_tui.engine.nodes.jobs.job_request import QueuedJob, time_of
 from capacity_tui.engine.nodes.jobs.kubernetes_pods import PodOutput
-from capacity_tui.engine.nodes.kubernetes import (
-    Admission,
+from capacity_tui.engine.nodes.kubectl import (
     Condition,
     Container,
     Kubectl,
     KubectlError,
     Metadata,
-    admissions,
     condition_of,
     devices_of,
 )
+from capacity_tui.engine.nodes.kubernetes import Admission, admissions
 
 MADE = "app.kubernetes.io/managed-by=capacity-tui"  # Label of what the exports write
 QUEUE = "kueue.x-k8s.io/queue-name"

@@ -15,7 +15,8 @@ from capacity_tui.engine.nodes.inventory import PARTITIONED, WHOLE, DeviceQueue,
 from capacity_tui.engine.nodes.jobs.job_request import JobRequest, Launch, QueuedJob
 from capacity_tui.engine.nodes.jobs.partitions import PartitionCost, Prices, cost_on
 from capacity_tui.engine.nodes.jobs.proposal import JobProposal, JobSettings, Offer, remarks_of
-from capacity_tui.engine.nodes.kubernetes import Kubectl, KubectlError, Kubernetes, LineStream
+from capacity_tui.engine.nodes.kubectl import Kubectl, KubectlError, LineStream
+from capacity_tui.engine.nodes.kubernetes import Kubernetes
 
 _NO_REHEARSAL = ("dry run", "dryrun", "dry-run")
 _JOB_FILE = "job.yaml"

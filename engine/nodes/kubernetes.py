@@ -12,7 +12,7 @@ from pydantic import AliasPath, BaseModel, Field
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.machine import match_accelerator
 from capacity_tui.engine.nodes.inventory import DEVICES, MEMORY, PARTITIONED, WHOLE, DeviceQueue, Inventory, NodeFacts
-from capacity_tui.engine.nodes.kubernetes.kubectl import (
+from capacity_tui.engine.nodes.kubectl import (
     Condition,
     Container,
     Kubectl,
