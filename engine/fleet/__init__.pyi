@@ -1,6 +1,4 @@
-from .database import Database as Database
-from .database import check_fleet_files as check_fleet_files
-from .database import database_for as database_for
+from .options import check_fleet_files as check_fleet_files
 from .options import sizes_in_precisions as sizes_in_precisions
 from .price_list import ListedPrices as ListedPrices
 from .price_list import failure_words as failure_words
@@ -8,9 +6,11 @@ from .price_list import price_list as price_list
 from .price_list import price_rows as price_rows
 from .price_list import prices_as_csv as prices_as_csv
 from .price_list import refresh_prices as refresh_prices
+from .recommend import Database as Database
 from .recommend import DeadlineQuestion as DeadlineQuestion
 from .recommend import Machines as Machines
 from .recommend import Recommended as Recommended
+from .recommend import database_for as database_for
 from .recommend import recommend as recommend
 from .regions import RegionOffer as RegionOffer
 from .regions import Regions as Regions

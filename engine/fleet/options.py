@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import Catalog, ModelSize, Precision
+from capacity_tui.engine.catalog import Catalog, ModelSize, Precision, load_catalog, named_numbers
+from capacity_tui.engine.catalog.fleet_files import Remark
 from capacity_tui.engine.catalog.rows import Assumption
 from capacity_tui.engine.cluster import SIXTEEN_BIT, Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError
@@ -282,3 +284,51 @@ def _end(row: Assumption, end: int) -> float:
     """Return the value of an assumption, or its low or high end."""
     result = {0: row.value, -1: row.low, 1: row.high}[end]
     return row.value if result is None else result
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found; whatever is not named here is used."""
+
+    files: tuple[Path, ...]  # files of the fleet guide that were read
+    faults: tuple[CapacityError, ...]  # what cannot be used, with file, line and field
+    remarks: tuple[Remark, ...]  # what was read otherwise than it is written
+    # names of the instances, sizes, workloads and sets there are, the shipped ones among them
+    known: Mapping[str, tuple[str, ...]]
+
+
+def check_fleet_files(fleet_files: Path | None = None) -> Checked:
+    """Return every fault of the user's own files.
+
+    Args:
+        fleet_files: a JSON file of the fleet guide alone, or those of a folder; None for all of the user's own files.
+
+    Raises:
+        CatalogError: there is no such file, or none in the folder.
+    """
+    catalog = load_catalog(None, fleet_files)
+    if fleet_files is None:
+        return _checked(catalog)
+    result = _checked(catalog)
+    named = {str(path) for path in catalog.fleet_files if path == fleet_files or fleet_files in path.parents}
+    return Checked(
+        tuple(path for path in result.files if str(path) in named),
+        tuple(fault for fault in result.faults if fault.place.file in named),
+        tuple(remark for remark in result.remarks if remark.place.file in named),
+        result.known,
+    )
+
+
+def _checked(catalog: Catalog) -> Checked:
+    known = {
+        "instances": tuple(catalog.instances),
+        "sizes": tuple(catalog.model_sizes),
+        "workloads": tuple(catalog.workloads),
+        "sets": tuple(catalog.workload_sets),
+    }
+    return Checked(tuple(catalog.fleet_files), catalog.problems, catalog.remarks, known)
+
+
+def assumed(key: str) -> float:
+    """Return an assumed number by its key."""
+    return named_numbers("migration.yaml")[key].value

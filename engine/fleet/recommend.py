@@ -12,8 +12,16 @@ from capacity_tui.engine.cluster import instances_for
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.estimate.data import block_storage_usd
-from capacity_tui.engine.fleet.database import Database, database_for
-from capacity_tui.engine.fleet.options import TIME, USD, Option, Options, PlannedOption, assumed_startup, first_options
+from capacity_tui.engine.fleet.options import (
+    TIME,
+    USD,
+    Option,
+    Options,
+    PlannedOption,
+    assumed,
+    assumed_startup,
+    first_options,
+)
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import family_of
 from capacity_tui.engine.numeric import Number, mean
@@ -255,3 +263,52 @@ def _of_instances(
     for option in sorted(options, key=figure):
         first.setdefault(option.option.name, option)
     return tuple(first.values())[:SHOWN]
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """Where samples and runs are kept."""
+
+    kind: str  # ``file`` for SQLite beside the data, ``server`` for one that several machines write to (MongoDB)
+    storage_bytes: float  # disk space of data, indexes and what is free between them
+    memory_bytes: float  # memory of its server, or of the cache of a file
+    cores: int  # cores of its server; 0 for a file, which the job's own serve
+    reason: str  # why it is that kind
+
+
+@equation(
+    "data · (1 + overhead)",
+    unit="B",
+    source="indexes and free space of stored documents",
+    data=("bytes of what is stored", "B"),
+    overhead="indexes and free space, as a share of it",
+)
+def database_bytes(data: Number, overhead: Number) -> Number:
+    """Disk space of a database."""
+    return data * (1.0 + overhead)
+
+
+@equation(
+    "base + stored · working / cache",
+    unit="B",
+    source="MongoDB manual, WiredTiger: the cache takes half of the memory beyond 1 GB; it should hold what is in use",
+    base=("bytes that the system takes", "B"),
+    stored=("bytes of data and indexes", "B"),
+    working="share of them that is in use at a time",
+    cache="share of the memory beyond the base that the cache takes",
+)
+def server_memory_bytes(base: Number, stored: Number, working: Number, cache: Number) -> Number:
+    """Memory of a database server whose cache holds what is worked with."""
+    return base + stored * working / cache
+
+
+def database_for(data_bytes: float, machines: int) -> Database:
+    """Return what keeps so much data for a job on so many machines."""
+    stored = mean(database_bytes(data_bytes, assumed("database_overhead")))
+    base = assumed("database_base_gb") * GIGA
+    most = assumed("file_database_gb") * GIGA
+    if machines == 1 and stored <= most:
+        return Database("file", stored, base, 0, "one machine writes, and a file is enough")
+    memory = mean(server_memory_bytes(base, stored, assumed("database_working_share"), assumed("database_cache_share")))
+    reason = f"{machines} machines write at once" if machines > 1 else "too much for a single file"
+    return Database("server", stored, memory, int(assumed("database_cores")), reason)

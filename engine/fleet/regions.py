@@ -11,9 +11,9 @@ from capacity_tui.engine.cluster import ON_DEMAND, SPOT, Payment, Quote, quotes,
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import Answer, estimate_plan, job_seconds, units_per_second
 from capacity_tui.engine.estimate.data import DataLocation, DataPrice, transfer_price
-from capacity_tui.engine.fleet.database import assumed
 from capacity_tui.engine.fleet.migration.priced import month_usd
 from capacity_tui.engine.fleet.migration.recommendations import transfer_hours
+from capacity_tui.engine.fleet.options import assumed
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited, with_values

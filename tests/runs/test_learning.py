@@ -19,8 +19,7 @@ from capacity_tui.engine.machine import detect
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, history_entry
 from capacity_tui.engine.runs.sampling import UserRun, kept_runs, learnt_from, read_runs, with_cores_of
-from capacity_tui.engine.runs.sampling.run_fit import estimate_as_measured, resolved_run
-from capacity_tui.engine.runs.sampling.user_runs import STEP
+from capacity_tui.engine.runs.sampling.user_runs import STEP, estimate_as_measured, resolved_run
 from capacity_tui.engine.solve import answer
 from capacity_tui.tui.cli import main
 

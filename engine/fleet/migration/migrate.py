@@ -12,7 +12,6 @@ from capacity_tui.engine.catalog import Catalog, Instance, Workload, load_catalo
 from capacity_tui.engine.cluster import Device, instances_for
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate.serving import why_not_read
-from capacity_tui.engine.fleet.database import assumed
 from capacity_tui.engine.fleet.migration.priced import Machine, alternative, break_even, current_alternative
 from capacity_tui.engine.fleet.migration.question import (
     Alternative,
@@ -24,6 +23,7 @@ from capacity_tui.engine.fleet.migration.question import (
 from capacity_tui.engine.fleet.migration.recommendations import complexity, move_parts
 from capacity_tui.engine.fleet.migration.throughput import NEARLY, Fewest, Job, Throughput
 from capacity_tui.engine.fleet.migration.verdict import judged, risk
+from capacity_tui.engine.fleet.options import assumed
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.record import dataclass

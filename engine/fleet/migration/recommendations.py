@@ -9,7 +9,6 @@ import numpy as np
 
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.estimate.data import DataLocation, transfer_price
-from capacity_tui.engine.fleet.database import assumed
 from capacity_tui.engine.fleet.migration.priced import month_usd
 from capacity_tui.engine.fleet.migration.question import (
     SERVED,
@@ -25,6 +24,7 @@ from capacity_tui.engine.fleet.migration.question import (
     percent,
     times,
 )
+from capacity_tui.engine.fleet.options import assumed
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, PERCENT, format_bytes, format_count

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.fleet.database import assumed
 from capacity_tui.engine.fleet.migration.question import (
     MOST_HOURS,
     Alternative,
@@ -31,6 +30,7 @@ from capacity_tui.engine.fleet.migration.recommendations import (
     spans_nodes,
     surely_faster,
 )
+from capacity_tui.engine.fleet.options import assumed
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import HOUR_SECONDS, PERCENT, format_bytes
 from capacity_tui.engine.verdict import Verdict

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,11 +23,15 @@ from capacity_tui.engine.files import (
     json_table,
     make_folder,
     reading,
+    rename_file,
     set_aside,
     write_atomically,
     writing,
 )
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.machine import MEASURED
 from capacity_tui.engine.record import dataclass, record_of_data
+from capacity_tui.engine.runs.history import History, RunRecord
 
 FOLDER = "samples"
 Value = str | int | float
@@ -257,3 +262,50 @@ def _known(batches: list[float]) -> bool:
     low, median, high = np.percentile(batches, (25, 50, 75))
     error = MEDIAN_ERROR * (high - low) / len(batches) ** 0.5
     return len(batches) >= MOST or bool(error <= STABLE * median)
+
+
+_ENDING = ".runs.jsonl"
+_TAKEN = ".old"
+_ID_BYTES = 5
+_FIGURES = {"step_seconds": Figure.STEP_SECONDS, "peak_bytes": Figure.MEMORY_RESERVED_BYTES}
+
+
+def take_over_earlier_runs(history: History) -> None:
+    """Put runs of earlier versions into the history, and give their files another name."""
+    for file in sorted((data_folder() / MEASURED).glob(f"*{_ENDING}")):
+        bad: list[str] = []
+        history.keep(*_runs(file, bad))
+        aside = _free_name(file)
+        rename_file(file, aside)
+        if bad:
+            history.notes.append(f"{aside}: {len(bad)} of its lines cannot be read, and stay there alone: {bad[0]}")
+
+
+def _runs(file: Path, bad: list[str]) -> Iterator[RunRecord]:
+    with reading(file):
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, 1):
+        try:
+            yield _run(json.loads(line), file.name.removesuffix(_ENDING), f"{file.name}:{number}:{line}")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            bad.append(f"line {number}: {error}")
+
+
+def _run(data: Mapping[str, object], device: str, text: str) -> RunRecord:
+    return RunRecord(
+        kind="run",
+        plan=cast("Mapping[str, object]", data["plan"]),
+        actual={key: float(cast("float", data[name])) for name, key in _FIGURES.items() if data[name] is not None},
+        device=device,
+        started=f"{data['date']}T00:00:00.000Z",
+        # The same run has the same id, should this be stopped before the file has its other name.
+        id=hashlib.blake2b(text.encode(), digest_size=_ID_BYTES).hexdigest(),
+    )
+
+
+def _free_name(file: Path) -> Path:
+    names = (file.with_name(f"{file.name}{_TAKEN}{number or ''}") for number in range(1000))
+    free = next((name for name in names if not name.exists()), None)
+    if free is None:
+        raise StorageError("there are too many earlier files of runs", str(file), "move them away")
+    return free
