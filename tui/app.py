@@ -33,8 +33,7 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.settings import load as load_settings
 from capacity_tui.tui.terminal import text
-from capacity_tui.tui.terminal.driver import KeysInTurn
-from capacity_tui.tui.terminal.output import Difference, Painted
+from capacity_tui.tui.terminal.driver import Difference, KeysInTurn, Painted
 from capacity_tui.tui.terminal.text import Line, Span, line, wrap
 from capacity_tui.tui.views.plan.screen import PlanScreen
 from capacity_tui.tui.views.view_screen import Views

@@ -11,8 +11,7 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 
 from capacity_tui.engine.record import dataclass
-from capacity_tui.tui.actions import Commands, bindings
-from capacity_tui.tui.guide import ADVICE_APPLIED
+from capacity_tui.tui.actions import ADVICE_APPLIED, Commands, bindings
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, fit, fold, left, line, spread, wrap
