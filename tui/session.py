@@ -261,7 +261,6 @@ class Session:
             self.plan_changed()
 
     def plan_changed(self) -> None:
-        """Tell all who show the plan that it is another one."""
         self.plan_changes.publish(None)
         self.keep_unsaved()
 

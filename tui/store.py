@@ -83,7 +83,6 @@ class Store:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the comparison belongs to an earlier plan."""
         return self.comparison is not None and self.compared_generation != self.generation
 
     @property
@@ -148,7 +147,6 @@ class Store:
 
     @property
     def edits(self) -> int:
-        """How many entries can be undone."""
         return len(self._undo)
 
     @property
@@ -246,7 +244,6 @@ class Store:
         return True
 
     def choose(self, mode: str) -> None:
-        """Choose the column that is explained, copied and exported."""
         self.mode = mode
 
     def choose_next(self, offset: int) -> None:
@@ -271,7 +268,6 @@ class Store:
         return tuple(sorted(self._listed, key=rank)) if self._sorted_by else self._listed
 
     def toggle_column_baseline(self) -> None:
-        """Count deltas from the chosen column, or no longer."""
         if self.column is not None:
             same = self.deltas_from == Baseline(self.column.mode)
             self.forget_edit()

@@ -67,7 +67,6 @@ def _figure_row(figure: Measurement) -> tuple[str, ...]:
 
 
 def _figure_ends(figure: Measurement) -> tuple[str, str, str]:
-    """Return median, 10th and 90th percentile as shown."""
     spread, unit = figure.spread, figure.unit
     return _figure_text(spread.median, unit), _figure_text(spread.p10, unit), _figure_text(spread.p90, unit)
 

@@ -47,7 +47,6 @@ def keep_estimates(answers: Iterable[estimates.Answer], no_history: bool) -> Non
 
 
 def opened_history(store: str | None = None) -> histories.History:
-    """Return the history of the place that was named, or chosen before."""
     return histories.History(chosen_history(store))
 
 

@@ -106,7 +106,6 @@ class Output:
 
     @property
     def is_data(self) -> bool:
-        """Whether results are written as JSON or YAML."""
         return self.form in ("json", "yaml")
 
     @property
@@ -120,7 +119,6 @@ class Output:
 
     @property
     def takes_unicode(self) -> bool:
-        """Whether characters beyond ASCII can be written."""
         return self.is_file or "utf" in (sys.stdout.encoding or "").lower()
 
     def report(self, data: Callable[[], object], parts: Callable[[], Iterable[present.Part]]) -> None:
@@ -131,7 +129,6 @@ class Output:
             self.parts(parts())
 
     def data(self, data: object, inputs: Iterable[str] = ()) -> None:
-        """Write plain data as YAML, or as JSON."""
         self.write(self.data_text(data), inputs)
 
     def data_text(self, data: object) -> str:
@@ -146,7 +143,6 @@ class Output:
         return self.text(rich_parts(parts))
 
     def pairs(self, entries: Iterable[tuple[str, str]]) -> None:
-        """Write names and values, one pair a line."""
         from capacity_tui.tui.cli.rich_tables import pairs
 
         self.show([pairs(entries)])

@@ -132,7 +132,6 @@ class PanelScreen(ViewScreen):
             self.mark_current(event.widget)
 
     def on_prompt_closed(self) -> None:
-        """Go back to the panel that had the focus."""
         self.current.focus()
 
     def about(self) -> tuple[str, str]:
@@ -146,7 +145,6 @@ class PanelScreen(ViewScreen):
             panel.focus()
 
     def go_around(self, offset: int) -> None:
-        """Go to the panel that many places further, around the end."""
         self.go_to(self.panels[(self.panels.index(self.current) + offset) % len(self.panels)])
 
     def mark_current(self, panel: Panel) -> None:
@@ -242,7 +240,6 @@ class RowActions:
         self._keep = keep
 
     def take(self) -> None:
-        """Apply the row under the cursor to the plan."""
         row, document = self._table.row, self._session.store.document
         if row is None or document is None or self._table.is_old:
             return

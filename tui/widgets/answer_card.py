@@ -51,7 +51,6 @@ class AnswerCard(ClickedLines):
         return lines
 
     def _toned(self, answer: Line) -> Line:
-        """Dim numbers of an earlier plan."""
         if not self._session.store.is_stale:
             return answer
         return Line(tuple(span._replace(role="dim") for span in answer.spans))

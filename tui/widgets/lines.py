@@ -177,7 +177,6 @@ class Lines(Guarded, Widget):
         return ""
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Scroll down what is longer than the widget is high."""
         if len(self._lines) > self.size.height:
             event.stop()
             self.scroll_lines(WHEEL)
@@ -344,7 +343,6 @@ class TableLayout(NamedTuple):
 
     @property
     def heads(self) -> str:
-        """The titles of the columns, each over its own."""
         return self.text(self.titles)
 
     def cells(self, texts: Sequence[str]) -> tuple[str, ...]:

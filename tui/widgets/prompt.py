@@ -67,7 +67,6 @@ class Prompt(Guarded, Vertical):
         self._show(line(Span(f" {question}", "label"), Span("   enter accepts, esc cancels", "dim")))
 
     def on_resize(self) -> None:
-        """Show the question once there is room for it."""
         self._show(self._line)
 
     @on(Input.Changed)

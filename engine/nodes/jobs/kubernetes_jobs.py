@@ -91,7 +91,6 @@ class _Pod(BaseModel):
 
     @property
     def is_active(self) -> bool:
-        """Whether it may still do something."""
         return self.phase in ("Pending", "Running")
 
     @property

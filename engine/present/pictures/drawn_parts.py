@@ -94,7 +94,6 @@ def _capacity_slice(estimate: Estimate) -> Slice | None:
 
 
 def _time_slices(estimate: Estimate) -> tuple[Slice, ...]:
-    """Return the parts of a step that take any time, in their order."""
     parts = estimate.computation.parts.items()
     return tuple(
         Slice(part_label(name), float(seconds), format_seconds(float(seconds)))

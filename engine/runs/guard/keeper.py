@@ -166,7 +166,6 @@ def _become(words: list[str], ends: Sequence[int]) -> None:
 
 
 def _write(path: str, text: str) -> None:
-    """Write a short text over what a file holds."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         os.pwrite(handle, text.encode(), 0)

@@ -89,7 +89,6 @@ _LADDER_HEADS = ("way", "fits", "model", "memory", "speed")
 
 
 def _write_ladder(hardware: str, output: Output) -> None:
-    """Write the largest models of each way to use some hardware."""
     catalog = catalogs.load_catalog()
     plan = solve.changed_by_line(
         solve.open_plan(), plan_lines.line_of_flags(plan_lines.PlanFlags(gpu=hardware), catalog=catalog), catalog
@@ -265,7 +264,6 @@ def known_cells(model: model_shapes.KnownModel) -> Sequence[str]:
 
 
 def known_entry(model: model_shapes.KnownModel) -> dict[str, object]:
-    """Return a model's entry of the list as plain data."""
     return {
         "id": model.id,
         "name": model.title,

@@ -109,7 +109,6 @@ def _exit_code(checked: _Checked) -> int:
 
 
 def _write_data(catalogues: _Checked, files: list[_Checked], output: Output) -> int:
-    """Write what was checked as one JSON object; return the exit code."""
     decisive = files or [catalogues]
     data: dict[str, object] = {
         "valid": not any(checked.faults for checked in decisive),

@@ -187,7 +187,6 @@ class RecordedOutput:
         self._is_first = True
 
     def show(self, state: monitoring.RunState, last: bool = False) -> None:
-        """Show how the run stands, and write it down."""
         self._output.show(state, last)
         before = [runs.course_of(self._curve)] if self._is_first and self._curve.points else []
         self._writer.write(*before, *run_texts.run_events(state, last))

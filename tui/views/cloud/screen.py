@@ -80,7 +80,6 @@ class CloudScreen(QueryScreen):
         self._shown_key = key
 
     def go_to(self, panel: Panel) -> None:
-        """Give the keys to a panel, and show it where there was no room for it."""
         super().go_to(panel)
         if panel is self._offer and (not self.has_room_aside or self.has_class(ROWS)):
             self.lay_out(aside=True, rows=False)
@@ -119,7 +118,6 @@ class Conclusion(DrawnLines):
         self._is_old = False
 
     def show_results(self, results: Results | None, *, is_old: bool) -> None:
-        """Show what follows from the offers, or from those to an older question."""
         self._remarks, self._is_old = results.remarks if results is not None else (), is_old
         self.repaint()
 

@@ -69,7 +69,6 @@ class ClusterScreen(PanelScreen):
         self.session.answers.subscribe(self, lambda _: self._follow())
 
     def on_screen_resume(self) -> None:
-        """Look at the cluster anew, for the plan as it is now."""
         self._requested = None
         self._follow()
 
@@ -161,7 +160,6 @@ class Nodes(HeadedPanel):
         return rows[self.cursor] if self.cursor < len(rows) else None
 
     def chosen(self) -> tuple[NodesRow, ...]:
-        """Return the row under the cursor, if a plan can be made of it."""
         return () if self.row is None or not self.row.change else (self.row,)
 
     def show_nodes(self, nodes: NodeMap) -> None:
@@ -179,7 +177,6 @@ class Nodes(HeadedPanel):
         self.repaint()
 
     def about(self) -> tuple[str, str]:
-        """Return the row under the cursor and what is known of it."""
         if self.row is None:
             return "", ""
         parts = (self.row.counts, self.row.hardware, *self.row.notes)

@@ -225,7 +225,6 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
             self._when_read()
 
     def _show_failure(self, fault: Fault) -> None:
-        """Say why there is nothing to write."""
         self._when_read, self.is_answered, self._message = None, False, fault.in_short
         self.show_lines()
 

@@ -96,7 +96,6 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         self.show_lines()
 
     def _show_failure(self, fault: Fault) -> None:
-        """Say why nothing comes."""
         self._message = fault.in_short
         self.show_lines()
 

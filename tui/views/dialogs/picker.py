@@ -100,7 +100,6 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
             self.take()
 
     def _show_failure(self, fault: Fault) -> None:
-        """Say why there is nothing to pick from."""
         self.is_answered, self._message = False, fault.in_short
         self.show_lines()
 
@@ -160,7 +159,6 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
         lines.show([*above, *shown], range(at if self._cursor else 0, at + 1), pinned=len(above))
 
     def _head(self, width: int) -> Line | None:  # noqa: ARG002 - for lists with columns
-        """Return what stands above the list; None for nothing."""
         return None
 
     def _line(self, choice: Choice, index: int, width: int) -> Line:

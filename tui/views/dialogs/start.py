@@ -158,7 +158,6 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         self.query_one("#start").border_subtitle = Content(clip(text, self.size.width - 8))
 
     def action_move(self, offset: int) -> None:
-        """Move between the line and what one may begin with."""
         self._cursor = max(_NO_ROW, min(self._cursor + offset, len(self._starts) - 1))
         self.show_lines()
 

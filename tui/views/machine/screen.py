@@ -224,7 +224,6 @@ class MeasuringBar(DrawnLines):
         self.repaint()
 
     def show_text(self, text: str, role: str = "value") -> None:
-        """Say how it began or ended."""
         self._first, self._latest = line(Span(text, role)), ""
         self.repaint()
 

@@ -148,7 +148,6 @@ class ComparisonTable(Panel):
         return "\n".join([self._comparison.title, "", names, verdicts, *body]) + "\n"
 
     def _rows(self) -> list[Row]:
-        """Return the quantities of all columns in order, each once."""
         if self._comparison is None:
             return []
         rows: dict[str, Row] = {}

@@ -86,7 +86,6 @@ class PlanEdits(FieldEdits):
         self._travelled(self._store.undo(), "nothing to undo")
 
     def redo(self) -> None:
-        """Do again what was taken back."""
         self._travelled(self._store.redo(), "nothing to redo")
 
     def simulate(self) -> None:
@@ -104,7 +103,6 @@ class PlanEdits(FieldEdits):
             self._change(HARDWARE_KEY, DETECTED)
 
     def _change(self, key: str, text: str) -> None:
-        """Change a field, and say why where that is refused."""
         if refusal := self._session.change(key, text):
             self._session.say(refusal, "bad")
 
@@ -339,7 +337,6 @@ class PlanPins:
         return document, column
 
     def _change(self, changed: Callable[[], Document], message: str = "") -> bool:
-        """Take up a changed plan, and say why where there is none."""
         try:
             after = changed()
         except CapacityError as error:

@@ -203,7 +203,6 @@ class Estimates:
         self._fields.show_fields(fields, chosen, store.changed(fields), store.moved_along)
 
     def show_columns(self) -> None:
-        """Show the comparison, and in every view what it comes to."""
         store = self._store
         self._table.show_comparison(store.comparison, store.column, store.deltas_from, store.is_stale)
         self._session.answers.publish(None)
@@ -230,7 +229,6 @@ class Estimates:
         return partial(document.explain, column.mode)
 
     def _show_explanation(self, explanation: ExplanationText) -> None:
-        """Show where the number under the cursor comes from."""
         if not self._store.is_stale:
             self._why.show_explanation(explanation)
 
@@ -247,14 +245,12 @@ class Estimates:
         self.show_fields()
 
     def baseline_column(self) -> None:
-        """Count deltas from the chosen column, or no longer."""
         self._store.toggle_column_baseline()
         mode = self._store.baseline.mode
         self._session.say(f"baseline: {mode}" if mode else "no baseline")
         self._show_deltas()
 
     def baseline_pin(self) -> None:
-        """Use the current numbers as the baseline, or no longer."""
         self._store.toggle_pinned_baseline()
         pinned = self._store.baseline.pinned is not None
         self._session.say("baseline: the current numbers" if pinned else "no baseline")

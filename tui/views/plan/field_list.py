@@ -84,7 +84,6 @@ class FieldList(Panel):
         self.repaint()
 
     def toggle_all(self) -> None:
-        """Show all fields, or again those that matter for this plan."""
         self._shows_all = not self._shows_all
         self.cursor = min(self.cursor, max(self.item_count() - 1, 0))
         self.show_fields(self._listed, self._chosen, self._before, self._moved)

@@ -153,7 +153,6 @@ class PlanScreen(PanelScreen):
 
     @on(Panel.CursorMoved, "#config")
     def forget_refusal(self) -> None:
-        """Clear the error of the field that was left."""
         self._fields.show_error("", "")
         self._sweeping.follow()
 
@@ -164,7 +163,6 @@ class PlanScreen(PanelScreen):
         self._prompt.ask(question, value, accept, follow)
 
     def _edit_field(self, key: str) -> None:
-        """Put the cursor on a field, and ask for its value."""
         self.session.show_view(self.VIEW)
         self.mark_current(self._fields)
         self._fields.select(key)
@@ -172,7 +170,6 @@ class PlanScreen(PanelScreen):
         self.call_after_refresh(self.commands["value.type"])
 
     def _explain_figure(self, key: str) -> None:
-        """Put the cursor on a figure, and show where it comes from."""
         self.session.show_view(self.VIEW)
         self._table.select(key)
         self.go_to(self._why)

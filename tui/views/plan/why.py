@@ -216,7 +216,6 @@ class AdviceList(Panel):
 
     @property
     def chosen(self) -> Advice | None:
-        """The advice under the cursor, which a key takes."""
         return self._advice[self.cursor] if self._advice else None
 
     def show_advice(self, advice: tuple[Advice, ...] | None, *, stale: bool, urgent: bool = False) -> None:

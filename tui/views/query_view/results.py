@@ -96,7 +96,6 @@ class ResultTable(HeadedPanel):
             self._start_over()
 
     def reverse(self) -> None:
-        """Show the last ones first, or the first ones again."""
         self.is_reversed = not self.is_reversed
         self._start_over()
 

@@ -109,7 +109,6 @@ class QuestionForm(Panel):
             self.styles.height = wanted
 
     def _move_line(self, offset: int) -> None:
-        """Go to the part above or below."""
         row, column = self._places.get(self.cursor, (0, 0))
         candidates = [(abs(x - column), index) for index, (y, x) in self._places.items() if y == row + offset]
         if candidates:
@@ -356,7 +355,6 @@ class QueryScreen(PanelScreen):
         self.show_state()
 
     def _filter(self) -> None:
-        """Show the rows that have what is typed, while it is typed."""
         before = self.table.filter
 
         def follow(text: str | None) -> str:

@@ -204,7 +204,6 @@ class Details(DrawnLines):
         self._show(texts)
 
     def show_field(self, field: Field | None) -> None:
-        """Say what a part of the question means."""
         self._show([] if field is None else [(f"{field.label}: {field.help}", "value")])
 
     def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - what has no room is out of sight

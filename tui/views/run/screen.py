@@ -70,7 +70,6 @@ class RunScreen(PanelScreen):
                 yield self._events
 
     def on_mount(self) -> None:
-        """Begin with the table, and the curves below it."""
         self._curves.add_class(_FRONT)
         self.mark_current(self._table)
 
@@ -122,7 +121,6 @@ class RunScreen(PanelScreen):
         self.session.renew_plan()
 
     def _show_failure(self, fault: Fault) -> None:
-        """Say why runs cannot be looked at."""
         self.session.last_failure = fault
         self._head.status = Span(fault.in_short, "bad")
 
@@ -246,7 +244,6 @@ class Watching:
         }
 
     def follow(self, name: str) -> None:
-        """Show another run, at once."""
         if name != self._followed:
             self._followed = name
             self._look_now()
@@ -256,7 +253,6 @@ class Watching:
         self.restart()
 
     def restart(self) -> None:
-        """Look as often as it is wanted now."""
         self._show_state()
         if self._is_paused:
             self.stop()

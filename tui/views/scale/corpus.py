@@ -85,7 +85,6 @@ class CorpusEdits(FieldEdits):
             self._change(self._fields.field, "")
 
     def fill_disk(self) -> None:
-        """Take as many samples as the disk has room for."""
         field = self._fields.field
         if field is None or field.key != SAMPLES:
             self._session.say("only the samples have a limit: the free disk space")

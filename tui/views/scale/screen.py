@@ -121,7 +121,6 @@ class ScaleScreen(PanelScreen):
 
     @on(Panel.CursorMoved, "#devices")
     def show_row(self) -> None:
-        """Mark the row under the cursor in the pictures."""
         row = self._devices.row
         self._pictures.show_plan(self._devices.plan, row.devices if row else None)
 
@@ -154,7 +153,6 @@ class ScaleScreen(PanelScreen):
         return "shows devices" if self.has_class(PICTURES) or self.current is not self._devices else super().back_does
 
     def go_to(self, panel: Panel) -> None:
-        """Give the keys to a panel, and ask for what it shows."""
         self.remove_class(PICTURES)
         super().go_to(panel)
         self._follow()
@@ -188,7 +186,6 @@ class ScaleScreen(PanelScreen):
         self._follow()
 
     def _copy(self) -> None:
-        """Copy the lines of the panel, for devices with what there is to say of them."""
         by_panel = {self._devices: (*self._devices.lines, *self._remarks.lines), self._storage: self._storage.lines}
         lines = by_panel.get(self.current, self._levels.lines)
         self.session.copy(plain_text(lines))
