@@ -22,7 +22,7 @@ from capacity_tui.tui.actions import Guide
 from capacity_tui.tui.requests import Fault, Request, reported
 from capacity_tui.tui.settings import Settings, expanded, save_setting, shortened, write_file
 from capacity_tui.tui.store import Store
-from capacity_tui.tui.terminal.text import Glyphs, Span
+from capacity_tui.tui.text import Glyphs, Span
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import Comparison

@@ -14,7 +14,7 @@ from pathlib import Path
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.files import make_folder, set_aside, state_folder, write_atomically
 from capacity_tui.engine.record import dataclass
-from capacity_tui.tui.terminal.text import Glyphs
+from capacity_tui.tui.text import Glyphs
 
 SLOWEST_SECONDS = 60.0
 FASTEST_SECONDS = 0.5  # Reading the sensors more often slows the job that is being watched

@@ -91,7 +91,9 @@ def test_sensors_are_numbered_across_vendors_and_given_back(host):
 
 def test_every_vendor_is_registered_once():
     homes = {path.relative_to(MACHINE / "vendors").parts[0] for path in (MACHINE / "vendors").rglob("*.py")}
-    assert len({vendor.id for vendor in VENDORS}) == len(VENDORS) == len(homes - {"__init__.py", *SHARED})
+    registered = {vendor.probe.__module__.partition(".vendors.")[2].partition(".")[0] for vendor in VENDORS}
+    assert registered == {Path(home).stem for home in homes - {"__init__.py", *SHARED}}
+    assert len({vendor.id for vendor in VENDORS}) == len(VENDORS)
 
 
 def test_a_tool_in_its_vendors_folder_is_found_off_the_search_path(tmp_path):

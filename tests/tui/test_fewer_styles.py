@@ -9,7 +9,7 @@ from rich.color import ColorSystem
 from rich.control import Control
 from rich.style import Style
 
-from capacity_tui.tui.terminal.text import with_fewer_styles
+from capacity_tui.tui.text import with_fewer_styles
 
 WIDTH, HEIGHT = 20, 4
 COLOURS = ColorSystem.TRUECOLOR

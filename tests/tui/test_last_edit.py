@@ -9,7 +9,7 @@ from flow import press, row, settle, shown, until
 
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
-from capacity_tui.tui.terminal.text import MOVED, to_ascii
+from capacity_tui.tui.text import MOVED, to_ascii
 
 MakeApp = Callable[..., CapacityApp]
 WIDE = (120, 40)

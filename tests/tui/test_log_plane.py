@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.tui.shown.scale import LogChart, LogCurve, LogLimit
-from capacity_tui.tui.terminal.text import Glyphs, to_ascii
+from capacity_tui.tui.text import Glyphs, to_ascii
 from capacity_tui.tui.widgets.plots import log_plane
 
 SAMPLES = [10.0**power for power in range(2, 11)]

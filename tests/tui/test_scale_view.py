@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.shown.scale import STRONG
-from capacity_tui.tui.terminal.text import to_ascii
+from capacity_tui.tui.text import to_ascii
 from capacity_tui.tui.views.scale.corpus import Devices
 from capacity_tui.tui.views.scale.screen import ScaleScreen
 

@@ -17,7 +17,7 @@ from capacity_tui.engine.solve import plan_of_line
 from capacity_tui.engine.solve.modes import compare
 from capacity_tui.tui.shown.comparison import Chosen, MemoryPart, Usage
 from capacity_tui.tui.shown.results import AUTO, Field, Kind
-from capacity_tui.tui.terminal.text import Glyphs, clip, fit, left, line, right, to_ascii, wrap
+from capacity_tui.tui.text import Glyphs, clip, fit, left, line, right, to_ascii, wrap
 from capacity_tui.tui.views.plan.field_list import FieldList
 from capacity_tui.tui.views.plan.present import column
 from capacity_tui.tui.widgets.answer_card import answer_line, memory_bar

@@ -17,7 +17,7 @@ from capacity_tui.tui.actions import ACTIONS, Commanded
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import Comparison
-from capacity_tui.tui.terminal.text import Span, line
+from capacity_tui.tui.text import Span, line
 from capacity_tui.tui.views.cloud.screen import CloudScreen
 from capacity_tui.tui.views.cluster.screen import ClusterScreen
 from capacity_tui.tui.views.find.screen import FindScreen

@@ -120,6 +120,6 @@ def _show_what_the_terminal_can() -> None:
 def _stand_in(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    from capacity_tui.tui.terminal.text import to_ascii
+    from capacity_tui.tui.text import to_ascii
 
     return to_ascii(error.object[error.start : error.end]), error.end

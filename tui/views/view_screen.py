@@ -15,7 +15,7 @@ from textual.screen import Screen
 from capacity_tui.tui.actions import FIGURE, VIEWS, Commanded, Commands, bindings
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.terminal.text import Line
+from capacity_tui.tui.text import Line
 from capacity_tui.tui.widgets.answer_card import AnswerCard
 from capacity_tui.tui.widgets.head import Footer, NoteLine, Tabs
 from capacity_tui.tui.widgets.lines import Guarded

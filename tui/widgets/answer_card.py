@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import FIGURE
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.terminal.text import Line, Span, fit, line, spread
+from capacity_tui.tui.text import Line, Span, fit, line, spread
 from capacity_tui.tui.widgets.head import gauge, worded
 from capacity_tui.tui.widgets.lines import ClickedLines
 

@@ -12,7 +12,7 @@ from capacity_tui.engine.printable import printable
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import ACTIONS, VIEWS, Action, heard_in, key_codes, key_names
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.terminal.text import MOVED, Line, Span, clip, fit, line, spread
+from capacity_tui.tui.text import MOVED, Line, Span, clip, fit, line, spread
 from capacity_tui.tui.widgets.lines import Bar, Painted
 
 if TYPE_CHECKING:

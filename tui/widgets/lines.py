@@ -23,7 +23,7 @@ from textual.widget import Widget
 from capacity_tui.engine.printable import printable
 from capacity_tui.tui.actions import Commanded
 from capacity_tui.tui.requests import Answered
-from capacity_tui.tui.terminal.text import Line, left, right, to_ascii
+from capacity_tui.tui.text import Line, left, right, to_ascii
 
 Shown = TypeVar("Shown")
 _NO_LINE = Line()

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from capacity_tui.tui.actions import Commanded, bindings, enter_action
-from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, to_ascii
+from capacity_tui.tui.text import Line, Span, clip, fit, line, to_ascii
 from capacity_tui.tui.widgets.lines import WHEEL, Lines
 
 

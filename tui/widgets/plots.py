@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.cells import cell_len
 
 from capacity_tui.engine.units import format_bytes, format_count
-from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, line, right
+from capacity_tui.tui.text import Glyphs, Line, Span, clip, line, right
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.scale import LogChart, Unit

@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from capacity_tui.tui.terminal.text import Line, Span, clip, fit, fold, line
+from capacity_tui.tui.text import Line, Span, clip, fit, fold, line
 from capacity_tui.tui.widgets.lines import Guarded, Lines
 
 _MOST_LINES = 4  # That what is refused takes at the most

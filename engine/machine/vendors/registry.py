@@ -6,9 +6,8 @@ from capacity_tui.engine.machine.vendors.amd import AMD
 from capacity_tui.engine.machine.vendors.apple import APPLE
 from capacity_tui.engine.machine.vendors.aws import AWS
 from capacity_tui.engine.machine.vendors.google import GOOGLE
-from capacity_tui.engine.machine.vendors.habana import HABANA
-from capacity_tui.engine.machine.vendors.intel import INTEL
+from capacity_tui.engine.machine.vendors.intel import GAUDI, INTEL
 from capacity_tui.engine.machine.vendors.nvidia import NVIDIA
 from capacity_tui.engine.machine.vendors.vendor import Vendor
 
-VENDORS: tuple[Vendor, ...] = (NVIDIA, AMD, INTEL, HABANA, APPLE, GOOGLE, AWS)
+VENDORS: tuple[Vendor, ...] = (NVIDIA, AMD, INTEL, GAUDI, APPLE, GOOGLE, AWS)

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.terminal.text import Line, Span, clip, line, wrap
+from capacity_tui.tui.text import Line, Span, clip, line, wrap
 from capacity_tui.tui.views.dialogs.export import Exporting
 from capacity_tui.tui.views.plan.estimates import Following
 from capacity_tui.tui.views.plan.why import Why

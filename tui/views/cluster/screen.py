@@ -16,7 +16,7 @@ from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import Table
-from capacity_tui.tui.terminal.text import Line, Span, fit, left, line, marked, plain_text, wrap
+from capacity_tui.tui.text import Line, Span, fit, left, line, marked, plain_text, wrap
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.view_screen import PanelScreen, RowActions
 from capacity_tui.tui.widgets.lines import TableLayout

@@ -20,7 +20,7 @@ from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import expanded, shortened, write_file
 from capacity_tui.tui.shown.results import Export
-from capacity_tui.tui.terminal.text import Line, Span, clip, fold, left, line, wrap
+from capacity_tui.tui.text import Line, Span, clip, fold, left, line, wrap
 from capacity_tui.tui.views.dialogs.text_dialog import MOVES
 from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
 from capacity_tui.tui.widgets.prompt import Ask

@@ -22,7 +22,7 @@ from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import Trial, short_value, time_against
 from capacity_tui.tui.shown.results import Choice, Field, Kind
-from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right, wrap
+from capacity_tui.tui.text import Line, Span, clip, left, line, right, wrap
 from capacity_tui.tui.views.dialogs.picker import Picker
 from capacity_tui.tui.widgets.head import mark_of, worded
 from capacity_tui.tui.widgets.lines import ClosesOnce, Lines

@@ -21,7 +21,7 @@ from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import ORDERS, Trial, best_of, is_called
 from capacity_tui.tui.shown.results import Choice
-from capacity_tui.tui.terminal.text import Line, Span, clip, left, line
+from capacity_tui.tui.text import Line, Span, clip, left, line
 from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.lines import GAP, ClosesOnce, Lines, fitted
 from capacity_tui.tui.widgets.prompt import Entry

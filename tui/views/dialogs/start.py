@@ -21,7 +21,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import shortened
-from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, to_ascii, wrap
+from capacity_tui.tui.text import Line, Span, clip, left, line, to_ascii, wrap
 from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
 from capacity_tui.tui.widgets.prompt import Entry
 

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from capacity_tui.tui.actions import ACTIONS, QUERY_VIEWS, Action, key_names
-from capacity_tui.tui.terminal.text import Line, Span, left, line, plain_text, to_ascii, wrap
+from capacity_tui.tui.text import Line, Span, left, line, plain_text, to_ascii, wrap
 from capacity_tui.tui.widgets.lines import ClosesOnce, DrawnLines
 
 _TO_THE_END = 100_000

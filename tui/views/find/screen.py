@@ -13,7 +13,7 @@ from capacity_tui.engine.present.pictures import is_logarithmic
 from capacity_tui.engine.units import format_number
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, line, to_ascii, wrap
+from capacity_tui.tui.text import Glyphs, Line, Span, clip, line, to_ascii, wrap
 from capacity_tui.tui.views.query_view.results import ResultTable
 from capacity_tui.tui.views.query_view.screen import QueryScreen
 from capacity_tui.tui.widgets.lines import DrawnLines

@@ -19,7 +19,7 @@ from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import Row
-from capacity_tui.tui.terminal.text import Line, Span, fit, fold, left, line, right, to_ascii
+from capacity_tui.tui.text import Line, Span, fit, fold, left, line, right, to_ascii
 from capacity_tui.tui.view import BenchmarkOutcome, BenchmarkStep
 from capacity_tui.tui.views.dialogs.text_dialog import ScrollsText, TextLines
 from capacity_tui.tui.views.view_screen import ViewScreen

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.store import Baseline
-from capacity_tui.tui.terminal.text import MOVED, Line, Span, clip, left, line, right, wrap
+from capacity_tui.tui.text import MOVED, Line, Span, clip, left, line, right, wrap
 from capacity_tui.tui.widgets.head import gauge, worded
 from capacity_tui.tui.widgets.panel import Findable, Panel
 

@@ -13,7 +13,7 @@ from textual.binding import BindingType
 from capacity_tui.engine.units import format_count, format_number
 from capacity_tui.tui.actions import Commands, bindings
 from capacity_tui.tui.shown.comparison import short_value, time_against
-from capacity_tui.tui.terminal.text import MOVED, Line, Span, clip, left, line, wrap
+from capacity_tui.tui.text import MOVED, Line, Span, clip, left, line, wrap
 from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.panel import Findable, Panel
 

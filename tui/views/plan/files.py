@@ -15,7 +15,7 @@ from capacity_tui.tui.requests import Request, reported
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import plan_path, shortened
 from capacity_tui.tui.shown.results import HARDWARE_KEY, Choice
-from capacity_tui.tui.terminal.text import Line, Span, line
+from capacity_tui.tui.text import Line, Span, line
 from capacity_tui.tui.unsaved import LeftBehind
 from capacity_tui.tui.views.dialogs.export import Exporting, Replacing, export_pictures
 from capacity_tui.tui.views.dialogs.picker import PATH, Picker

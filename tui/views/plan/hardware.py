@@ -16,7 +16,7 @@ from capacity_tui.tui.actions import Commands, bindings
 from capacity_tui.tui.requests import Fault, Request, reported
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import FASTEST_SECONDS, SLOWEST_SECONDS
-from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line, wrap
+from capacity_tui.tui.text import Glyphs, Line, Span, clip, left, line, wrap
 from capacity_tui.tui.widgets.lines import Painted
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.plots import plot

@@ -14,7 +14,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.actions import ADVICE_APPLIED, Commands, bindings
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.terminal.text import Line, Span, clip, fit, fold, left, line, spread, wrap
+from capacity_tui.tui.text import Line, Span, clip, fit, fold, left, line, spread, wrap
 from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.lines import Painted
 from capacity_tui.tui.widgets.panel import Findable, Panel

@@ -13,7 +13,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.shown.results import ResultRow, TableColumn
-from capacity_tui.tui.terminal.text import Line, Span, line, marked, wrap
+from capacity_tui.tui.text import Line, Span, line, marked, wrap
 from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.lines import GAP, fitted, joined, narrowed, widest
 from capacity_tui.tui.widgets.panel import HeadedPanel

@@ -17,7 +17,7 @@ from capacity_tui.tui.actions import Commands, bindings
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import Choice, Field, Kind
-from capacity_tui.tui.terminal.text import Line, Span, clip, line, plain_text
+from capacity_tui.tui.text import Line, Span, clip, line, plain_text
 from capacity_tui.tui.views.dialogs.picker import Picker, Typed
 from capacity_tui.tui.views.query_view.results import ResultTable
 from capacity_tui.tui.views.query_view.search import Begin, Details, Progress, Searching, SearchState

@@ -19,7 +19,7 @@ from capacity_tui.engine.units import format_number, format_seconds
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import Cell
-from capacity_tui.tui.terminal.text import Line, Span, clip, line, spread, wrap
+from capacity_tui.tui.text import Line, Span, clip, line, spread, wrap
 from capacity_tui.tui.widgets.lines import Bar, DrawnLines
 
 if TYPE_CHECKING:

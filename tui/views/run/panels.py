@@ -11,7 +11,7 @@ from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.shown.results import TableColumn
-from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, fit, left, line, marked, right, wrap
+from capacity_tui.tui.text import Glyphs, Line, Span, clip, fit, left, line, marked, right, wrap
 from capacity_tui.tui.view import RunDevice, RunEvent, RunGraph, RunRow, Standing
 from capacity_tui.tui.widgets.head import gauge
 from capacity_tui.tui.widgets.lines import Bar, Painted, TableLayout

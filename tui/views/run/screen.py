@@ -20,7 +20,7 @@ from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import PINS_KEY, TableColumn
 from capacity_tui.tui.store import TAKEN
-from capacity_tui.tui.terminal.text import Span, plain_text
+from capacity_tui.tui.text import Span, plain_text
 from capacity_tui.tui.view import Document, RunRow, RunsReader, WatchedRun
 from capacity_tui.tui.views.run.panels import Curves, Events, RunHead, RunsTable, Usage
 from capacity_tui.tui.views.view_screen import PanelScreen

@@ -19,7 +19,7 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import Trial
 from capacity_tui.tui.shown.results import AUTO
 from capacity_tui.tui.shown.scale import GROWTHS, SAMPLES, WAITS, Corpus
-from capacity_tui.tui.terminal.text import Line, Span, line, marked
+from capacity_tui.tui.text import Line, Span, line, marked
 from capacity_tui.tui.views.plan.estimates import SWEEP_AFTER_SECONDS
 from capacity_tui.tui.views.plan.field_list import FieldEdits, FieldList
 from capacity_tui.tui.widgets.head import gauge, mark_of

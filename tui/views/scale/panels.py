@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line, marked, right, wrap
+from capacity_tui.tui.text import Glyphs, Line, Span, clip, left, line, marked, right, wrap
 from capacity_tui.tui.widgets.head import gauge
 from capacity_tui.tui.widgets.lines import GAP, DrawnLines, Painted, TableLayout
 from capacity_tui.tui.widgets.panel import Panel

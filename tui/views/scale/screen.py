@@ -16,7 +16,7 @@ from capacity_tui.tui.actions import Commanded, bindings
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.scale import GROWTHS, STRONG, Corpus, ScaledPlan, StoredPatterns
-from capacity_tui.tui.terminal.text import plain_text
+from capacity_tui.tui.text import plain_text
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.scale.corpus import CorpusEdits, CorpusFields, CorpusSweep, Devices
 from capacity_tui.tui.views.scale.panels import Levels, PatternCharts, Remarks, ScaledPictures, Storage

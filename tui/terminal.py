@@ -32,7 +32,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
 
-from capacity_tui.tui.terminal.text import with_fewer_styles
+from capacity_tui.tui.text import with_fewer_styles
 
 _LONGEST = 0.25  # Seconds after which a key is taken for done in any case: whoever had it may be gone
 _ROUNDS = 3  # An input submits its answer, the line that asks takes it and closes, and the screen then moves the focus
