@@ -10,9 +10,9 @@ from capacity_tui.engine.runs.accuracy.published import Measurement
 from capacity_tui.engine.runs.accuracy.scoring import (
     Pair,
     Prediction,
-    fit_constant_rate,
-    leave_one_source_out,
-    predict_constant_rate,
+    at_constant_rates,
+    at_rates_of_others,
+    constant_rates,
     score,
     score_groups,
     scored_measurements,
@@ -82,24 +82,18 @@ def test_groups_come_largest_first():
 
 
 def test_a_source_is_never_predicted_from_itself():
-    rows = [measurement("x", 1.0, "one"), measurement("y", 2.0, "two"), measurement("z", 4.0, "three")]
-    seen = []
-
-    def fit(others):
-        seen.append({row.source_key for row in others})
-        return len(others)
-
-    pairs = leave_one_source_out(rows, fit, lambda count, row: Prediction(count * row.value))
-    assert seen == [{"two", "three"}, {"one", "three"}, {"one", "two"}]
-    assert [p.prediction.value for p in pairs] == [2.0, 4.0, 8.0]
+    rows = [
+        measurement(source, source=source, flops=f) for source, f in (("one", 100.0), ("two", 200.0), ("three", 400.0))
+    ]
+    pairs = at_rates_of_others(rows)
+    assert [p.prediction.value for p in pairs] == pytest.approx([50 / 150, 100 / 125, 200 / 75])
 
 
 def test_constant_rate_is_the_median_by_hardware():
-    rows = [measurement(flops=f, value=1.0) for f in (100.0, 200.0, 400.0)]
-    model = fit_constant_rate(rows)
-    assert model.flops_per_second == {("h100", "bf16"): 100.0}
-    assert predict_constant_rate(model, measurement(flops=400.0)) == Prediction(2.0)
-    assert predict_constant_rate(model, measurement(flops=400.0, hardware="a100")) is None
+    rates = constant_rates(measurement(flops=f, value=1.0) for f in (100.0, 200.0, 400.0))
+    assert rates == {("h100", "bf16"): 100.0}
+    known, unknown = measurement(flops=400.0), measurement(flops=400.0, hardware="a100")
+    assert list(at_constant_rates(rates, [known, unknown])) == [Pair(known, Prediction(2.0))]
 
 
 def test_report_lists_what_could_not_be_predicted():

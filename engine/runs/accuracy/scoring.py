@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.accuracy.published import Kind, Measurement, Skipped, read_measurements, read_skipped
 from capacity_tui.engine.verdict import Verdict
 
-Model = TypeVar("Model")
 Floats: TypeAlias = NDArray[np.float64]
 GROUPS = ("source", "hardware", "size", "length", "parallelism", "framework", "precision", "routing", "model")
 
@@ -108,53 +107,29 @@ def score_groups(pairs: Sequence[Pair], tag: str) -> dict[str, Scores]:
     return {name: score(members) for name, members in ordered}
 
 
-def leave_one_source_out(
-    measurements: Iterable[Measurement],
-    fit: Callable[[Sequence[Measurement]], Model],
-    predict: Callable[[Model, Measurement], Prediction | None],
-) -> tuple[Pair, ...]:
-    """Predict every publisher's measurements with a model fitted on those of all others.
-
-    Args:
-        predict: applies it to one; None where the model knows nothing comparable.
-
-    Returns:
-        The pairs that could be predicted, in the order of the measurements' sources.
-    """
-    rows = tuple(measurements)
-    pairs = []
-    for source in dict.fromkeys(row.source_key for row in rows):
-        model = fit([row for row in rows if row.source_key != source])
-        for row in rows:
-            prediction = predict(model, row) if row.source_key == source else None
-            if prediction is not None:
-                pairs.append(Pair(row, prediction))
-    return tuple(pairs)
-
-
-@dataclass(frozen=True, slots=True)
-class ConstantRate:
-    """The simplest model of a run: every device of a kind reaches one share of its peak, always."""
-
-    flops_per_second: Mapping[tuple[str, str], float]  # of one device, by hardware and precision
-
-
-def fit_constant_rate(measurements: Sequence[Measurement]) -> ConstantRate:
-    """Return the median model FLOP/s of a device over the measurements, by hardware and precision."""
+def constant_rates(measurements: Iterable[Measurement]) -> dict[tuple[str, str], float]:
+    """Return the simplest model of a run: the median model FLOP/s of a device, by hardware and precision."""
     rates: dict[tuple[str, str], list[float]] = {}
     for row in measurements:
         if row.flops_per_second is not None:
             rates.setdefault(_rate_key(row), []).append(row.flops_per_second)
-    return ConstantRate({key: float(np.median(values)) for key, values in rates.items()})
+    return {key: float(np.median(values)) for key, values in rates.items()}
 
 
-def predict_constant_rate(model: ConstantRate, measurement: Measurement) -> Prediction | None:
-    """Return the figure at the constant rate; None where the hardware and precision were not fitted."""
-    rate, reached = model.flops_per_second.get(_rate_key(measurement)), measurement.flops_per_second
-    if rate is None or reached is None:
-        return None
-    faster = rate / reached
-    return Prediction(measurement.value / faster if measurement.unit == "s" else measurement.value * faster)
+def at_constant_rates(rates: Mapping[tuple[str, str], float], measurements: Iterable[Measurement]) -> Iterator[Pair]:
+    """Yield measurements with their figures at constant rates, where hardware and precision have one."""
+    for row in measurements:
+        rate, reached = rates.get(_rate_key(row)), row.flops_per_second
+        if rate is not None and reached is not None:
+            faster = rate / reached
+            yield Pair(row, Prediction(row.value / faster if row.unit == "s" else row.value * faster))
+
+
+def at_rates_of_others(measurements: Sequence[Measurement]) -> Iterator[Pair]:
+    """Yield every publisher's measurements at the constant rates of all others."""
+    for source in dict.fromkeys(row.source_key for row in measurements):
+        others = constant_rates(row for row in measurements if row.source_key != source)
+        yield from at_constant_rates(others, (row for row in measurements if row.source_key == source))
 
 
 def _rate_key(measurement: Measurement) -> tuple[str, str]:
@@ -206,8 +181,8 @@ def evaluate(
     wanted = tuple(scored_measurements(kind) if measurements is None else measurements)
     pairs, refused = _predict_all(predict, takewhile(lambda _: not stopped(), wanted))
     rows = wanted[: len(pairs) + len(refused)]
-    known = _constant_rate(rows)
-    unseen = leave_one_source_out(rows, fit_constant_rate, predict_constant_rate)
+    known = tuple(at_constant_rates(constant_rates(rows), rows))
+    unseen = tuple(at_rates_of_others(rows))
     return AccuracyReport(
         kind=kind,
         overall=score(pairs) if pairs else None,
@@ -234,9 +209,3 @@ def _predict_all(predict: Predict, rows: Iterable[Measurement]) -> tuple[tuple[P
         except CapacityError as error:
             refused.append(Refusal(row, error.one_line()))
     return tuple(pairs), tuple(refused)
-
-
-def _constant_rate(rows: Sequence[Measurement]) -> tuple[Pair, ...]:
-    model = fit_constant_rate(rows)
-    predictions = ((row, predict_constant_rate(model, row)) for row in rows)
-    return tuple(Pair(row, prediction) for row, prediction in predictions if prediction is not None)
