@@ -210,7 +210,8 @@ class MoneyWords(LoadValues):
     def _price_of_devices(self) -> None:
         """Make the price of all devices of that of each, of each machine, or of whichever is the nearest to offers."""
         if not self._device_price:
-            self._price_of_owned() or self._price_of_provider()
+            if not self._price_of_owned():
+                self._price_of_provider()
             return
         if hardware.NAME not in self._values:
             hint = "name the hardware that costs so much, or write under $2/h of all of it together"
