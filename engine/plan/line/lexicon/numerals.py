@@ -12,12 +12,19 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, families_of_models, named_model, resembling_model
 from capacity_tui.engine.plan.line.lexicon.quantities import image_of, with_software
-from capacity_tui.engine.plan.line.lexicon.spelled_numbers import AND_A_HALF, number_of, with_products, with_sides
+from capacity_tui.engine.plan.line.lexicon.spelled_numbers import (
+    AND_A_HALF,
+    number_of,
+    with_composite_times,
+    with_hours_of_day,
+    with_products,
+    with_sides,
+)
 from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token, is_latency, split, with_latencies
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.units import parse_quantity
 
-_DASHES, _UNTIL = ("-", "–", "—"), ("and", "to", "until", "till", "–")  # Between words, and between times
+_DASHES = ("-", "–", "—")  # Between numbers, and between clauses
 _TIMES, _THOUSANDS_OF = re.compile(r"[x×](\d{1,3})", re.IGNORECASE), re.compile(r"(\d+(?:\.\d+)?)[kK]")  # x2 3090
 _ONE_NUMBER = r"\d+(?:\.\d+)?[kM]?"
 _RANGE = re.compile(
@@ -33,7 +40,6 @@ _MEMORY_SIZE = re.compile(r"(?:\d+[x×])?\d{1,3}(?:[gt]b?)?", re.IGNORECASE)
 _NAME_AND_MEMORY = re.compile(r"(.*\d.*)[-_](\d{1,3})gb?", re.IGNORECASE)
 _VERSION = re.compile(r"\b([a-z]+)([- _]?v?)(\d[-_. ]\d)(?=[-_ ](\d+(?:\.\d+)?b)\b)", re.IGNORECASE)  # llama 3 3 70b
 _ARTICLES, _FEWEST_OF_A_UNIT = ("a", "an", "one", "the", "this"), 3
-_CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
 _MORE = ["more", "than"]
 _TIME_FOLLOWS = frozenset({"in", "inside", "within", "under", "below", "than", "most", "for", "<", "of", "is"})
 """Words before a time that is said by an article, as in ``within a second``."""
@@ -46,8 +52,8 @@ def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     """Return the words of a line, its numbers as digits before hardware and before what they count."""
     named = _VERSION.sub(lambda match: _version(match, catalog), with_software(text))
     words = with_sides(split(named), text, catalog)
-    tokens = with_products(_with_ranges(_with_hours_of_day(with_products([*_without_dashes(words)]))))
-    tokens = _with_host_memory(with_latencies(_with_times(tokens, catalog)), catalog)
+    tokens = with_products(_with_ranges(with_hours_of_day(with_products([*_without_dashes(words)]))))
+    tokens = _with_host_memory(with_latencies(with_composite_times(_with_times(tokens, catalog))), catalog)
     tokens = _with_kinds_first([*_with_memory_apart(tokens, catalog)], catalog)
     return _with_parts(_with_digits(_with_names_first(tokens, catalog), catalog))
 
@@ -161,27 +167,6 @@ def _with_times(tokens: list[Token], catalog: Catalog) -> list[Token]:
         made.append(Token(f"{number:g}{unit}", tokens[index].start, tokens[at].end, tokens[at].ends))
         index = at + 1
     return made
-
-
-def _with_hours_of_day(tokens: list[Token]) -> list[Token]:
-    """Return the words with two times of a day as the time between them, as ``between 1am and 5am``."""
-    made: list[Token] = []
-    for token in tokens:
-        last = _hour_of(token.text)
-        if last is not None and len(made) > 1 and key_of(made[-1].text) in _UNTIL:
-            first = _hour_of(made[-2].text)
-            if first is not None:
-                hours = (last - first) % _DAY or _DAY
-                made[-2:] = [replace(token, text=f"{hours}h", start=made[-2].start)]
-                continue
-        made.append(token)
-    return made
-
-
-def _hour_of(word: str) -> int | None:
-    """Return the hour of a day that a word says, as ``5pm``; None for other words."""
-    match = _CLOCK.fullmatch(word)
-    return None if match is None else int(match[1]) % 12 + 12 * (match[2].casefold() == "pm")
 
 
 def _amount_of_time(keys: list[str], index: int) -> tuple[float, int]:

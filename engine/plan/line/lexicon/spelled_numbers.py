@@ -8,11 +8,12 @@ from dataclasses import replace
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.models import find_known_model
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, named_model
-from capacity_tui.engine.plan.line.lexicon.quantities import sides_in, times_scale
+from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_in, times_scale
 from capacity_tui.engine.plan.line.lexicon.setting_words import IMAGE_SIZE
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import TRAIN
+from capacity_tui.engine.units import parse_quantity
 
 _LONGEST_NUMBER = 15  # Digits of a number that parts are reckoned of
 _FEWEST_OF_A_SCALE = 3  # Letters of a suffix that stands by itself
@@ -22,6 +23,13 @@ _LONGEST_NAME = 3  # Words of the name of a model that reads images, as ``stable
 _HALF = "half"
 _MODEL_NUMBER = re.compile(r"\d{3,}|[a-z]\d{2,}")  # Of a device, as ``3090`` and ``a40``
 AND_A_HALF = ["and", "a", _HALF]
+_PART_OF_A_TIME = re.compile(r"(\d+)m", re.IGNORECASE)  # 2h 30m
+_GLUED_TIME = re.compile(r"(?:(\d+)d)?(\d+)(?::(\d\d))?h(?:(\d{1,2})(m(?:ins?)?)?)?", re.IGNORECASE)
+"""A time of several units as one word: ``3d12h``, ``2h45m``, ``1h30``, ``1:30h``."""
+_CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
+_UNTIL = ("and", "to", "until", "till", "–")  # Between two times of a day
+_MINUTE_SECONDS = 60
+_MINUTES = {"w": 7 * 24 * 60, "d": 24 * 60, "h": 60}  # Of what parts of a time may be part of
 
 
 def number_of(word: str) -> int:
@@ -59,6 +67,70 @@ def with_products(tokens: list[Token]) -> list[Token]:
         made.append(Token(text, start, tokens[end - 1].end, tokens[end - 1].ends))
         index = end
     return made
+
+
+def with_composite_times(tokens: list[Token]) -> list[Token]:
+    """Return the words with times of several units as one: ``3 days 12 hours``, ``2h 30m``, ``1h30 of audio``."""
+    made: list[Token] = []
+    for at, token in enumerate(tokens):
+        around = {key_of(near.text) for near in (*tokens[max(at - 1, 0) : at], *tokens[at + 1 : at + 3])}
+        minutes = _glued_minutes(token.text, is_time=not around.isdisjoint(vocabulary().within | vocabulary().sound))
+        joint = 1 + int(len(made) > 1 and key_of(made[-1].text) == "and")
+        first = made[-joint] if len(made) >= joint else None
+        if first is not None and not first.ends and (whole := _sum_of_times(first.text, token.text)):
+            made[-joint:] = [Token(_written(whole), first.start, token.end, token.ends)]
+        else:
+            made.append(token if minutes is None else replace(token, text=_written(minutes)))
+    return made
+
+
+def _glued_minutes(word: str, *, is_time: bool) -> float | None:
+    """Return the minutes of a time whose units are one word; None for others, as 3h20 where no time is meant."""
+    match = _GLUED_TIME.fullmatch(word)
+    if match is None or not any(match.group(1, 3, 4)):
+        return None
+    days, hours, of_a_clock, minutes, unit = match.groups()
+    if minutes and not (unit or days or is_time):
+        return None
+    return int(days or 0) * _MINUTES["d"] + int(hours) * _MINUTES["h"] + int(of_a_clock or minutes or 0)
+
+
+def _written(minutes: float) -> str:
+    """Return a time as a word: in hours where it has no others, as ``84h``."""
+    hours, rest = divmod(minutes, _MINUTES["h"])
+    return f"{minutes:g}min" if rest else f"{hours:g}h"
+
+
+def _sum_of_times(first: str, second: str) -> float:
+    """Return the minutes of a time and of a part of its unit behind it, as of 3d and 12h; 0 where it is none."""
+    part = _PART_OF_A_TIME.fullmatch(second)
+    spans = duration_of(first), f"{part[1]}min" if part else duration_of(second)
+    if None in spans:
+        return 0.0
+    whole, rest = (parse_quantity(str(span), "s") / _MINUTE_SECONDS for span in spans)
+    unit = _MINUTES.get(first.lstrip("0123456789.")[:1].casefold(), 0)
+    return whole + rest if rest < unit else 0.0
+
+
+def with_hours_of_day(tokens: list[Token]) -> list[Token]:
+    """Return the words with two times of a day as the time between them, as ``between 1am and 5am``."""
+    made: list[Token] = []
+    for token in tokens:
+        last = _hour_of(token.text)
+        if last is not None and len(made) > 1 and key_of(made[-1].text) in _UNTIL:
+            first = _hour_of(made[-2].text)
+            if first is not None:
+                hours = (last - first) % _DAY or _DAY
+                made[-2:] = [replace(token, text=f"{hours}h", start=made[-2].start)]
+                continue
+        made.append(token)
+    return made
+
+
+def _hour_of(word: str) -> int | None:
+    """Return the hour of a day that a word says, as ``5pm``; None for other words."""
+    match = _CLOCK.fullmatch(word)
+    return None if match is None else int(match[1]) % 12 + 12 * (match[2].casefold() == "pm")
 
 
 def with_sides(tokens: list[Token], text: str, catalog: Catalog) -> list[Token]:

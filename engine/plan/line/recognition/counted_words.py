@@ -63,6 +63,10 @@ class CountedWords(NumberNames):
             amount = counted_like(amounts[amount.fewer], amount)
         if amount.name == _BUSY and self._span(number - 1, 1) in vocabulary().measured["assumed"]:
             amount = amounts["mfu"]
+        if amount.fields.get(TRAIN) in settings.PASSES and self._is_of_failure(number):
+            return count.end - index, Meaning(
+                why=f"left out: {self._span(index, count.end - index)}; a plan is a whole run"
+            )
         meaning = self._pair(count.name, self._tokens[number].text, amount)
         if meaning is not None and self._is_part(number):  # 200 people, 30 of them at once
             self._values = {path: value for path, value in self._values.items() if path not in meaning.values}

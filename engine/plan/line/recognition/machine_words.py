@@ -111,6 +111,7 @@ class MachineWords(RuledOutWords):
         before = {"".join(keys[max(start - few, 0) : start]) for few in (1, 2, 3) if few <= start}
         is_used = not before.isdisjoint(measured[kind]) and not self._is_apart(start - 1, ",;?")
         is_used |= any("".join(keys[index + 1 : index + 1 + few]) in measured[f"{kind} behind"] for few in (1, 2, 3))
+        is_used |= kind == "time" and self._is_of_failure(start)
         is_less = self._is_number_at(index) and not measured[kind].isdisjoint(keys[start:index])
         is_used |= is_less and not self._is_in_clause(index, "due")  # 4xa100 only 19 tok/s; i need only 5, only 2 days
         after = index if self._is_apart(index, ",;?()") else index + 2
@@ -120,6 +121,17 @@ class MachineWords(RuledOutWords):
         is_of_a_run = keys[index + 1 : index + 2] == ["vram"] and not self._is_device(index + 2)
         is_other = kind == "memory" and self._is_before_device(index) and not is_of_a_run
         return is_used and not (is_other or is_wanted or (kind == "memory" and self._is_to_have(start - 1, index)))
+
+    def _is_of_failure(self, index: int) -> bool:
+        """Whether words before a place say that something failed then, as in ``oom after 120 steps``."""
+        measured, before = (
+            vocabulary().measured,
+            [key_of(token.text) for token in self._tokens[max(index - 4, 0) : index]],
+        )
+        spans = {"".join(before[at:-1]) for at in range(len(before) - 1)}
+        return (
+            before[-1:] != [] and before[-1] in measured["failing after"] and not spans.isdisjoint(measured["failing"])
+        )
 
     def _is_to_have(self, verb: int, index: int) -> bool:
         """Whether a machine needs a memory, as in ``a server that needs 64gb ram``, rather than what runs on it."""
