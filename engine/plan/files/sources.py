@@ -123,8 +123,11 @@ def locate_plan(name: str) -> Path | str:
 
 
 def may_be_line(name: str) -> bool:
-    """Return whether a name is some words, such as a plan in a line; and no file, example or saved plan."""
-    if not any(map(str.isspace, name.strip())):
+    """Return whether a name is some words, such as a plan in a line; and no file, example or saved plan.
+
+    Kana and ideographs are words that no space parts.
+    """
+    if not any(character.isspace() or "\u3040" <= character <= "\u9fff" for character in name.strip()):
         return False
     try:
         if Path(name).exists():

@@ -11,6 +11,7 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import OneLine
 
 _MOST_WORDS, _ENDS = 5, ".,;:?!"  # Words that a setting may have, as in ``1b draft with 4 tokens``
+_FARTHEST = 12  # Words between a setting and what compares it
 _SAME = (Key.TASK, Key.MODEL_NAME, OWN_PARAMETERS, "hardware.")
 
 
@@ -25,7 +26,7 @@ def with_and_without(words: Sequence[str], mark: int, read: Callable[[str], OneL
         read: reads a line.
     """
     keys, nothing = [key_of(word.rstrip(_ENDS)) for word in words], vocabulary().nothing
-    if not keys[mark + 1 :] or keys[mark + 1] not in nothing:
+    if not keys[mark + 1 :] or keys[mark + 1] not in nothing or keys.count(keys[mark]) > 1:
         return ()
     after = next((at for at in range(mark + 1, len(words)) if keys[at] not in nothing), len(words))
     ruled_out = (words[after : after + few] for few in (2, 1) if keys[mark + 1] in vocabulary().negations)
@@ -34,7 +35,7 @@ def with_and_without(words: Sequence[str], mark: int, read: Callable[[str], OneL
     head, tail = words[:mark], words[after:]
     first = read(" ".join((*head, *tail)))
     for few in range(1, _MOST_WORDS + 1):
-        for start in range(mark - few, -1, -1):
+        for start in range(mark - few, max(mark - few - _FARTHEST, -1), -1):
             second, name = read(" ".join((*head[:start], *head[start + few :], *tail))), head[start : start + few]
             is_less = _subject(second) == _subject(first) and second.values.keys() < first.values.keys()
             if is_less and not (first.faults or second.faults):

@@ -289,9 +289,10 @@ class _Line(TrainingWords):
             kept = None if amount is None else self._kept(amount, number, key)
             kept = self._nodes(number) if amount is not None and amount.name == "nodes" else kept
             meaning = kept or settings.assigned(text, self._task, self._model)
-            is_option = text.startswith("--") and not bears_on_a_run(key)
-            is_option &= meaning.fault is not None and meaning.fault.title == settings.NO_FIELD
-            return 1, Meaning(why=f"left out: {text}") if is_option else meaning
+            is_option, remark = text.startswith("--") and not bears_on_a_run(key), vocabulary().remarks.get(key_of(key))
+            is_unknown = meaning.fault is not None and meaning.fault.title == settings.NO_FIELD
+            is_left_out = is_unknown and (is_option or remark is not None)
+            return 1, Meaning(why=remark or f"left out: {text}") if is_left_out else meaning
         figure = hardware.figures_of(text)
         if figure is not None:
             return self._figure(index, figure)

@@ -262,7 +262,8 @@ def pieces_of(word: str) -> Iterator[tuple[int, str]]:
     """
     for piece in _PIECES.finditer(word):
         if _UNSPACED.match(piece[0]) is None or piece[0] in vocabulary().scales:
-            yield piece.start(), "万" if piece[0] in ("w", "W") else piece[0]
+            is_scale = piece[0] in ("w", "W") and piece.start() > 0 and _UNSPACED.match(word, piece.end()) is not None
+            yield piece.start(), "万" if is_scale else piece[0]
             continue
         text, start = piece[0], 0
         while start < len(text):

@@ -119,7 +119,7 @@ class DerivedValues(MoneyWords):
         """Take the release of a model that reads as much as the line says, as ``phi-3-medium`` of 128k."""
         name, architectures = str(self._values.get(MODEL)), self._catalog.architectures
         suffix, row = _CONTEXT.search(name), architectures.get(name)
-        length = self._values.get(Key.INFERENCE_PROMPT_TOKENS, self._values.get(Key.TRAINING_SEQ_LEN))
+        length = self._context or self._values.get(Key.INFERENCE_PROMPT_TOKENS, self._values.get(Key.TRAINING_SEQ_LEN))
         if suffix is None or row is None or not isinstance(length, int) or length <= (row.max_context or 0):
             return
         stem = name[: suffix.start()]

@@ -335,7 +335,10 @@ class FigureWords(NamedWords):
         before = next(plain, None)
         if before is not None and settings.amount_of(self._tokens[before].text) == vocabulary().amounts["cores"]:
             return not self._is_before_device(index)
-        named = None if before is None else hardware.named_hardware(self._tokens[before].text, self._catalog)
+        text = "" if before is None else self._tokens[before].text
+        named = hardware.named_hardware(text, self._catalog) or processor_of_line(
+            text, 0, self._catalog, is_portable=False
+        )
         return named is not None and named.values.get(hardware.NAME) in self._catalog.processors
 
     def _memory_behind(self, index: int) -> Meaning | None:

@@ -150,7 +150,8 @@ class LoadValues(DataWords):
         Not where each of them is said to pause, or where they are a share of all.
         """
         last, together = len(self._tokens) + 1, vocabulary().together
-        if self._share_of_users or Key.INFERENCE_SECONDS_BETWEEN_REQUESTS in self._values:
+        paced = {Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, Key.INFERENCE_REQUEST_RATE}
+        if self._share_of_users or not paced.isdisjoint(self._values):
             return False
         for at, (count, taken) in self._taken.items():
             if Key.INFERENCE_USERS in taken.values:
@@ -359,12 +360,13 @@ class LoadValues(DataWords):
             why = f"all {count}: of a network a plan tells how many a second, and what a million costs"
             self._assumed.append(Assumption(Key.INFERENCE_REQUESTS, requests, why))
             return
-        most = int(vocabulary().usual[INFER]["sounds_at_once" if self._is_of_sound() else "requests_at_once"])
+        usual = int(vocabulary().usual[INFER]["sounds_at_once" if self._is_of_sound() else "requests_at_once"])
+        most = usual * self._degree(Key.HARDWARE_DEVICES)
         batch = self._values.get(Key.INFERENCE_BATCH)
         if isinstance(batch, int):  # transcribe 300 minutes with batch 96
             self._values.pop(Key.INFERENCE_BATCH)
             most = batch
-        at_once = min(most * self._degree(Key.HARDWARE_DEVICES), self._degree(Key.INFERENCE_REQUESTS))
+        at_once = min(most, self._degree(Key.INFERENCE_REQUESTS))
         why = f"{at_once} requests at once, until all are answered (or give 5 requests/s)"
         self._assume(Key.INFERENCE_CONCURRENCY, at_once, why)
 

@@ -19,6 +19,7 @@ from capacity_tui.engine.plan.plan import DETECTED
 _LAYERS_OF_ALL = re.compile(
     r"(\d{1,3})(?:/| of | out of )\d{1,3} layers(?: (?:to|on|in) (?:the )?(?:gpu|vram|card))?", re.IGNORECASE
 )
+_LONGEST_OF_LAYERS = 8  # Words of what says how many layers are on devices
 _FAR = 4  # Words before a time or a memory that may say that it is wanted
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
 
@@ -187,7 +188,8 @@ class MachineWords(RuledOutWords):
 
     def _layers_of_all(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how many of all layers are on devices, as ``27/33 layers`` and ``offload 27 of 33 layers``."""
-        few = next((few for few in range(8, 1, -1) if _LAYERS_OF_ALL.fullmatch(self._span(index, few))), 0)
+        spans = range(min(_LONGEST_OF_LAYERS, len(self._tokens) - index), 1, -1)
+        few = next((few for few in spans if _LAYERS_OF_ALL.fullmatch(self._span(index, few))), 0)
         match = _LAYERS_OF_ALL.fullmatch(self._span(index, few)) if few and self._task == INFER else None
         return None if match is None else (few, settings.field_value(Key.INFERENCE_GPU_LAYERS, match[1], INFER))
 

@@ -88,7 +88,7 @@ class ModelDetails(FigureWords):
     def _others(self) -> None:
         """Refuse a second model beside the first on the same hardware, as in ``llama 8b and qwen 14b on one card``."""
         words, keys = vocabulary(), [key_of(token.text) for token in self._tokens]
-        named = () if words.both.isdisjoint(keys) else self._models()
+        named = [] if words.both.isdisjoint(keys) else [one for one in self._models() if self._is_free(*one[1:])]
         for (size, at, count), (other, index, few) in pairwise(named):
             between = keys[at + count : index]
             is_joined = bool(between) and between[0] in words.both and words.joints.issuperset(between[1:])

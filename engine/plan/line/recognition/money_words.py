@@ -387,6 +387,7 @@ class MoneyWords(LoadValues):
 
     def _words_in_use(self, index: int) -> int:
         """Return how many words say how much of a memory is in use, as ``31.2/31.5 GB`` and ``VRAM 20/24gb``."""
-        few = next((few for few in (2, 1) if _IN_USE.fullmatch(self._span(index, few))), 0)
+        left = len(self._tokens) - index
+        few = next((few for few in (2, 1) if few <= left and _IN_USE.fullmatch(self._span(index, few))), 0)
         is_named = "." in self._span(index, few) or key_of(self._span(index - 1, 1)) in vocabulary().asked["memory"]
-        return few if few and index and is_named else 0
+        return few if few and is_named else 0
