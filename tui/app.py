@@ -32,7 +32,8 @@ from capacity_tui.tui.requests import fault_of
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.settings import load as load_settings
-from capacity_tui.tui.terminal import Difference, KeysInTurn, Painted
+from capacity_tui.tui.terminal.keys import KeysInTurn
+from capacity_tui.tui.terminal.output import Difference, Painted
 from capacity_tui.tui.text import Line, Span, line, wrap
 from capacity_tui.tui.views.plan.screen import PlanScreen
 from capacity_tui.tui.views.view_screen import Views
@@ -130,7 +131,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
         chosen = super().get_driver_class()
         if chosen.__name__ != "LinuxDriver":
             return chosen
-        from capacity_tui.tui.terminal import PromptDriver
+        from capacity_tui.tui.terminal.driver import PromptDriver
 
         return PromptDriver
 
@@ -349,7 +350,7 @@ def run(
     # Textual's own loop would wait for the threads.
     loop = asyncio.new_event_loop()
     if sys.platform != "win32":  # where Textual's own driver heeds what there is
-        from capacity_tui.tui.terminal import heed_signals
+        from capacity_tui.tui.terminal.driver import heed_signals
 
         heed_signals(loop, app.end, lambda: app.call_later(app.action_leave))
     app.run(mouse=mouse and settings.mouse, loop=loop)

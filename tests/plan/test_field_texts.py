@@ -63,7 +63,7 @@ def test_batches_of_networks_count_samples() -> None:
         ("llama-3.1-70b-chat", "llama-3.1-70b"),
         ("Llama-3.1-70B-Insturct", None),
         ("meta-llama/Llama-3.1-70B-Insturct", "llama-3.1-70b"),
-        ("teknium/OpenHermes-2.5-Mistral-7B", "mistral-7b-v0.3"),
+        ("teknium/OpenHermes-2.5-Mistral-7B", "mistral-7b-v0.1"),
         ("acme/Mistral-7B-Vision", None),
         ("acme/Llama-3.1-8B-A3B", None),
         ("Qwen/Qwen3-VL-30B-A3B-Instruct", "qwen3-vl-30b-a3b"),

@@ -108,7 +108,7 @@ def test_few_models_are_settled_before_the_one_that_ends_in_time(precision: str)
     with mock.patch.object(Search, "settings", autospec=True, side_effect=Search.settings) as settled:
         compared = compare(plan)
     assert compared.extreme.reasons[Key.MODEL_NAME].startswith("largest model that trains within")
-    assert settled.call_count <= 12
+    assert settled.call_count <= 14  # three for each of the models that may end by a bound of their time
 
 
 def test_a_job_cut_to_the_hours_of_a_mode_has_the_settings_that_it_has_when_it_is_given() -> None:

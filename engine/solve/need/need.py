@@ -83,7 +83,7 @@ class Needed(ShownInNotebooks):
 
 NUMBERS = ("integer", "power-of-two", "number")
 READS = "model.max_context"  # What ends a context where memory does not
-LAYERS = "model.spec.layers"  # What ends the layers on a device where all of them have room
+LAYERS = f"{Key.MODEL_SPEC}.layers"  # What ends the layers on a device where all of them have room
 _PROMPT, _OUTPUT, _SEQUENCE = Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS, Key.TRAINING_SEQ_LEN
 _NO_PACE = ("cost.", "energy.", "memory.")
 _SPLITS = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)

@@ -1,0 +1,1 @@
+"""What the program knows of the terminal: its driver, signals, glyphs and lines of text."""
