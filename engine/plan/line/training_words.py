@@ -7,20 +7,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
-from capacity_tui.engine.plan.line.batch_words import BatchWords
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of
 from capacity_tui.engine.plan.line.lexicon.task_words import task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.option_words import WHOLE_BITS
 from capacity_tui.engine.plan.line.recognition.derived_values import DEGREES_OF_MODEL
+from capacity_tui.engine.plan.line.sample_words import SampleWords
 from capacity_tui.engine.units import parse_count
 
 _PARTS = re.compile("[_=-]")  # offload_param=cpu
@@ -29,23 +29,15 @@ _REWARDED = ("ppo",)  # What has a critic and a reward model
 _REWARD = "reward"  # Of a function too, where no model is named
 _WITH_ROLES = (*_REWARDED, "grpo", "dpo", "kto")
 _FARTHEST_PART = 8  # Words that say what is offloaded, and to where
-_OF_A_KIND, _ROWS, _FEATURES = "features of categories", f"{OWN_PARAMETERS}n", f"{OWN_PARAMETERS}p"
+_ROWS, _FEATURES = f"{OWN_PARAMETERS}n", f"{OWN_PARAMETERS}p"
 _KEPT = ("parameters", "optimizer", "activations")  # What is offloaded, with less that goes with it
 _STAGE, _SHARDING = "stage", ("zero", "deepspeed")  # A stage of ZeRO beside what begins so
-_ENGINE = "vllm"  # What answers of a training come from
 _OPTIMIZER_NAME = "named"  # An optimizer that is offloaded, or whose name alone stands before "on cpu"
-_MEAN_LENGTH, _PROMPT, _ANSWER = "mean length", "prompt", "answer"
 _BROAD = "tf32"  # Of products in 32 bits, of which a run in 16 has none
 
 
-class TrainingWords(BatchWords):
+class TrainingWords(SampleWords):
     """A line whose words were recognized, and what only several of them together say of a training."""
-
-    def __init__(self, text: str, catalog: Catalog) -> None:
-        super().__init__(text, catalog)
-        self._mean_tokens = 0  # of a sample
-        self._features = 0  # of all kinds that the line names
-        self._parts_of_sequence = {_PROMPT: 0, _ANSWER: 0}  # tokens of them
 
     def _set_options(self) -> None:
         super()._set_options()
@@ -63,17 +55,6 @@ class TrainingWords(BatchWords):
                 meaning = Meaning(why=text)
         self._shorten_samples(meaning)
         super()._take(index, count, meaning)
-
-    def _shorten_samples(self, meaning: Meaning) -> None:
-        """Take tokens for those of a sample where the sequence is named behind them: ``600 tokens packed to 4096``."""
-        path, few = Key.TRAINING_SEQ_LEN, self._values.get(Key.TRAINING_SEQ_LEN)
-        length = meaning.values.get(path)
-        places = [(at, count) for at, (count, taken) in self._taken.items() if path in taken.values]
-        is_of_tokens = any(self._unit_at(at + count - 1) == settings.TOKENS for at, count in places)
-        if is_of_tokens and isinstance(few, int) and isinstance(length, int) and few < length:
-            self._document_tokens = few
-            self._values.pop(path)
-            self._taken |= {at: (count, Meaning(f"samples of {few} tokens")) for at, count in places}
 
     def _table(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize rows and features of data before devices are looked for, as ``100k x 200 v100`` of trees."""
@@ -211,60 +192,6 @@ class TrainingWords(BatchWords):
         self._states_in_pages()
         self._samples_in_a_sequence()
 
-    def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
-        """Keep features of one kind, as ``120 numeric feats``, and the tokens of a prompt and of its answer."""
-        if amount.name == _OF_A_KIND and self._task == FIT and value.isdigit():
-            self._features += int(value)
-            return Meaning(f"{value} {name}")
-        if amount.name == _MEAN_LENGTH and self._task in (TRAIN, FINETUNE):
-            self._mean_tokens = parse_count(value)
-            return Meaning(f"samples of {value} tokens")
-        if self._task == FINETUNE and amount.field(INFER) == Key.INFERENCE_GPU_MEMORY_UTILIZATION:
-            return Meaning(why=f"{name} {value}: {vocabulary().remarks[_ENGINE]}")
-        part = _ANSWER if amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS else amount.name
-        if self._task == FINETUNE and part in self._parts_of_sequence:
-            length = settings.field_value(Key.TRAINING_SEQ_LEN, value, TRAIN)
-            tokens = length.values.get(Key.TRAINING_SEQ_LEN)
-            self._parts_of_sequence[part] = tokens if isinstance(tokens, int) else 0
-            return Meaning(f"{part} {value}", fault=length.fault)
-        return super()._kept(amount, value, name)
-
-    def _make_lengths(self) -> None:
-        """Take the mean length of samples for that of documents where the line has a sequence too, else for it."""
-        if self._mean_tokens and Key.TRAINING_SEQ_LEN in self._values:
-            self._document_tokens = self._mean_tokens
-        elif self._mean_tokens:
-            self._values[Key.TRAINING_SEQ_LEN] = self._mean_tokens
-
-    def _make_features(self) -> None:
-        """Make the features of data of those of each kind, where the line does not say how many there are."""
-        if self._features and _FEATURES not in self._values:
-            self._assume(_FEATURES, self._features, f"{self._features} features, of whichever kind")
-
-    def _make_sequences(self) -> None:
-        """Make sequences of a prompt and its answer, which lie in those that the line says: ``max_length 1024``.
-
-        A training from preferences has an answer, of usual length where the line has a prompt alone.
-        """
-        path, prompt, answer = Key.TRAINING_SEQ_LEN, self._parts_of_sequence[_PROMPT], self._parts_of_sequence[_ANSWER]
-        if not prompt and not answer:
-            return
-        if path in self._values:
-            parts = " and ".join(f"{name} {tokens}" for name, tokens in self._parts_of_sequence.items() if tokens)
-            why = f"{parts}: within sequences of {self._values[path]} tokens"
-            self._assumed.append(Assumption(path, None, why))
-            return
-        if not prompt and Key.TRAINING_PREFERENCE not in self._values:
-            hint = "say its prompt too, as prompt 512, or seq for both"
-            self._faults.append(PlanError("an answer to what?", f"{answer} tokens", hint))
-            return
-        parts = f"a prompt of {prompt} and an answer" if prompt else "an answer; say seq for it and its prompt"
-        if not answer and Key.TRAINING_PREFERENCE in self._values:
-            answer = int(vocabulary().usual[FINETUNE]["answer_tokens"])
-            parts = f"a prompt of {prompt}, an answer of {answer} (or say response 1024)"
-        parts = parts if answer else "prompts, without answers"
-        self._assume(path, prompt + answer, f"sequences of {prompt + answer} tokens: {parts}")
-
     def _whole_bits(self) -> None:
         """Say that ``full bf16`` is taken for all weights in mixed precision, which others call pure."""
         whole = next((name for name in WHOLE_BITS if key_of(name) in self._keys()), "")
@@ -310,16 +237,6 @@ class TrainingWords(BatchWords):
             why = f"paged: states of {optimizer} counted on the device, which pages leave where memory is short"
             why = f"{why} (say optimizer offload to count them on the host)"
             self._assumed.append(Assumption(Key.TRAINING_OPTIMIZER, None, why))
-
-    def _samples_in_a_sequence(self) -> None:
-        """Say that samples which are packed count as a sequence each where nobody says how long they are."""
-        words = (at for at, token in enumerate(self._tokens) if key_of(token.text) in vocabulary().packing)
-        is_packed = any(not self._ruling_out(at) for at in words)
-        is_open = Key.TRAINING_DOCUMENT_TOKENS not in self._values and Key.TRAINING_TOKENS not in self._values
-        samples = self._values.get(Key.TRAINING_SAMPLES)
-        if self._task in (TRAIN, FINETUNE) and is_packed and is_open and samples is not None:
-            why = f"packing: {samples} samples counted as a sequence each; say how long they are, as 600 tokens each"
-            self._assumed.append(Assumption(Key.TRAINING_SAMPLES, None, why))
 
     # Offloading
 

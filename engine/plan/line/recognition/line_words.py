@@ -199,8 +199,9 @@ class LineWords:
 
     def _is_followed(self, amount: Amount) -> bool:
         """Whether what is done has a field for an amount, or learns from answers that are so long."""
-        is_answer = amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS and self._task == FINETUNE
-        return is_answer or amount.field(self._task) is not None
+        is_answer = amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS
+        is_answer |= amount.name == "tokens in" and "out" in self._keys()
+        return (is_answer and self._task == FINETUNE) or amount.field(self._task) is not None
 
     def _is_bounded(self, index: int, amount: Amount) -> bool:
         """Whether the number before a word of the most is how much that is, as in ``32k max response length``."""
