@@ -8,6 +8,12 @@ from capacity_tui.engine.plan.line import alternatives, read_line
 
 COMPARED = {
     "t4/l4/a10g llama 8b": ["t4", "l4", "a10g"],
+    "QLoRA Llama 3 70B on 4 * A10G OOM, would 8 * A10G solve it?": ["4 - A10G", "8 - A10G"],
+    "lora llama 8b on 2x3090 oom, would 4x3090 help?": ["2x3090", "4x3090"],
+    "lora llama 13b oom on 3090. Will an a100 work?": ["3090", "a100"],
+    "lora llama 13b on 3090, is a a6000 enough?": ["3090", "a6000"],
+    "lora qwen 7b on 4090, but would a 3090 do?": ["4090", "3090"],
+    "full ft 7b on 4xa100 40gb OOMs. Would 8xa100 40gb work?": ["4xa100 40gb", "8xa100 40gb"],
     "a100 or h100 for full ft of gemma 2 9b, 1b tokens": ["a100", "h100"],
     "8b/70b on h100": ["8b", "70b"],
     "serve llama-8b/qwen-7b on a 4090": ["llama-8b", "qwen-7b"],

@@ -36,6 +36,7 @@ _CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in 
 _OVER = re.compile(r"\bover(?=.* worth)", re.IGNORECASE)  # Is a 4090 over a 3090 worth it
 _NAMES = frozenset({Key.MODEL_NAME, Key.HARDWARE_NAME})
 _TWICE, _NO_FAULT = frozenset(f"{name} is given twice" for name in _NAMES), PlanError("")
+_AGAIN = frozenset({*_TWICE, f"{Key.HARDWARE_DEVICES} is given twice"})
 _COMMA = re.compile(r"\s*,\s*(?:(?:and|or) )?|\s+and\s+")
 _SIZES_LISTED = re.compile(rf"\b\d[\d.]*b(?:(?:{_COMMA.pattern})\d[\d.]*b\b)+", re.IGNORECASE)
 _HARDWARE, _CORES = "hardware", f"{OWN_PARAMETERS}n_jobs"  # Cores that an algorithm runs on
@@ -104,6 +105,8 @@ def _compared(text: str, whole: OneLine, catalog: Catalog, read: Callable[[str],
     """Return the lines that a line compares, which was read as a whole."""
     for name in (*whole.unknown, *(str(fault.detail) for fault in whole.faults if fault.title == ONE_OF)):
         text = _with_choice(name, text, catalog)
+    if any(fault.title in _AGAIN for fault in whole.faults):
+        text = _whether_else().sub(" or ", text)
     text = _SIZE_APART.sub("", _than().sub("vs", _OVER.sub("vs", text)))
     words = _UNIT_BEHIND.sub(r"\1\2", text).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
@@ -216,6 +219,17 @@ def _than() -> re.Pattern[str]:
     """Return what is written between names that are compared, as in ``2x 3090 be faster than a 4090``."""
     phrases = "|".join(sorted(vocabulary().than, key=len, reverse=True))
     return re.compile(rf"\b(?:(?:be|is|are|any|much) )*(?:{phrases})\b", re.IGNORECASE)
+
+
+@cache
+def _whether_else() -> re.Pattern[str]:
+    """Return what stands before something else of which a line asks if it does: ``4x a10g oom, would 8x a10g help``."""
+    words = vocabulary()
+    groups = (words.whether_it_fits, words.solving["opening"], words.solving["doing"])
+    short, openings, verbs = ("|".join(sorted(group)) for group in groups)
+    failed = rf"(?:\s+(?:gives|gave|got|goes|is|was))?(?:\s+(?:{short}))?[,.;?]?"
+    asked = rf"\s+(?:but\s+)?(?:{openings})\s+(?:(?:a|an|one|the)\s+)?"
+    return re.compile(rf"{failed}{asked}(?=(?:\S+\s+){{1,6}}?(?:be\s+)?(?:{verbs})\b)", re.IGNORECASE)
 
 
 def _joins_sizes(words: list[str], at: int) -> bool:

@@ -73,15 +73,18 @@ def _first_job(line: OneLine, catalog: Catalog) -> OneLine | None:
     None where it is none by itself, where the second says hardware that the first needs, or where both are the same.
     """
     for joint in split(line.text):
-        if key_of(joint.text) not in vocabulary().following:
+        is_contrast = key_of(joint.text) in vocabulary().contrasting and not line.text.endswith("?")
+        if not is_contrast and key_of(joint.text) not in vocabulary().following:
             continue
         second = _Line(line.text[joint.end :].strip(), catalog).read()
         is_load = second.task == INFER and any(path.startswith(_OF_LOAD) for path in second.values)
-        if not is_load and task_named(second.text.partition(" ")[0]) is None:
+        if not (is_load or is_contrast) and task_named(second.text.partition(" ")[0]) is None:
             continue
         first = _Line(line.text[: joint.start].rstrip(" ,;."), catalog).read()
-        is_whole = first.has(models.MODEL) and (first.has(hardware.NAME) or not second.has(hardware.NAME))
-        if is_whole and not first.faults and (first.task == INFER) != (second.task == INFER):
+        has_hardware, has_model = second.has(hardware.NAME), second.has(models.MODEL)
+        is_whole = first.has(models.MODEL) and (first.has(hardware.NAME) or not (has_hardware or is_contrast))
+        is_other = has_hardware or has_model if is_contrast else (first.task == INFER) != (second.task == INFER)
+        if is_whole and not first.faults and is_other:
             why = f"left out: {second.text}: a second job, which is a plan of its own"
             last = Word(second.text, joint.end, len(line.text), Meaning(why=why))
             return replace(first, text=line.text, words=(*first.words, last))

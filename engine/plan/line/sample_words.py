@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
@@ -113,6 +115,18 @@ class SampleWords(BatchWords):
         if self._task in (TRAIN, FINETUNE) and is_packed and is_open and samples is not None:
             why = f"packing: {samples} samples counted as a sequence each; say how long they are, as 600 tokens each"
             self._assumed.append(Assumption(Key.TRAINING_SAMPLES, None, why))
+
+    def _bare_number(self, index: int) -> Meaning:
+        """Take thousands beside epochs for samples where nothing else says how many there are: ``3 epochs, 52k``."""
+        text, path = self._span(index, 1), Key.TRAINING_SAMPLES
+        is_open = Key.TRAINING_EPOCHS in self._values
+        is_open &= self._values.keys().isdisjoint({path, Key.TRAINING_TOKENS, Key.TRAINING_STEPS})
+        is_many = text[-1] in "kK" and (Key.TRAINING_SEQ_LEN in self._values or not settings.is_power(text))
+        is_of_device = Key.HARDWARE_NAME in self._taken.get(index + 1, (0, Meaning()))[1].values
+        if self._task not in (TRAIN, FINETUNE) or is_of_device or not (is_open and is_many):
+            return super()._bare_number(index)
+        meaning = settings.field_value(path, text, self._task, "samples")
+        return replace(meaning, why=f"{text}: samples")
 
     def _has_target(self) -> bool:
         """Whether the model of the line reads one sequence and writes another."""

@@ -26,12 +26,13 @@ from capacity_tui.engine.units import parse_count
 _PARTS = re.compile("[_=-]")  # offload_param=cpu
 _FEWEST_ROWS = 1000  # Fewer may be nodes or devices
 _REWARDED = ("ppo",)  # What has a critic and a reward model
+_CRITIC = "critic"  # Which learns as the policy does
 _REWARD = "reward"  # Of a function too, where no model is named
 _WITH_ROLES = (*_REWARDED, "grpo", "dpo", "kto")
 _FARTHEST_PART = 8  # Words that say what is offloaded, and to where
 _ROWS, _FEATURES = f"{OWN_PARAMETERS}n", f"{OWN_PARAMETERS}p"
 _KEPT = ("parameters", "optimizer", "activations")  # What is offloaded, with less that goes with it
-_STAGE, _SHARDING = "stage", ("zero", "deepspeed")  # A stage of ZeRO beside what begins so
+_STAGE, _PHASE, _SHARDING = "stage", "phase", ("zero", "deepspeed")  # A stage of ZeRO beside what begins so
 _OPTIMIZER_NAME = "named"  # An optimizer that is offloaded, or whose name alone stands before "on cpu"
 _BROAD = "tf32"  # Of products in 32 bits, of which a run in 16 has none
 
@@ -76,8 +77,9 @@ class TrainingWords(SampleWords):
 
     def _counted(self, index: int) -> tuple[int, Meaning] | None:
         """Leave out which of several trainings it is, as ``stage 1 pretrain``, which is no stage of ZeRO."""
-        is_run = key_of(self._word(index)) == _STAGE and self._is_number_at(index + 1) and self._is_free(index, 2)
-        is_run = is_run and task_named(self._word(index + 2)) is not None
+        is_run = key_of(self._word(index)) in (_STAGE, _PHASE) and self._is_number_at(index + 1)
+        is_run &= self._is_free(index, 2)
+        is_run = is_run and (key_of(self._word(index)) == _PHASE or task_named(self._word(index + 2)) is not None)
         if is_run and not any(key_of(token.text).startswith(_SHARDING) for token in self._tokens):
             return 2, Meaning(why=f"left out: {self._span(index, 2)}; a plan is one run")
         return super()._counted(index)
@@ -133,7 +135,11 @@ class TrainingWords(SampleWords):
             self._taken[at] = 1, Meaning()
         for span in others:
             size = next((keys[at] for at in span if self._is_size_at(at)), "")
-            text, whole = self._span(span.start, len(span)), self._with_offloading(span)
+            before = keys[max(span.start - 2, 0) : span.start]
+            is_joined = _CRITIC in keys[span.start : span.stop] and not words.both.isdisjoint(before[-1:])
+            is_joined = is_joined and words.roles.get(before[0]) == Key.MODEL_NAME
+            text = self._span(span.start, len(span))
+            whole = span if is_joined else self._with_offloading(span)  # actor and critic offload
             meaning = self._role(learned, text, is_alike=not size or size in policy.split("-"))
             if whole != span and meaning.fault is None:
                 meaning = Meaning(why=f"left out: {self._span(whole.start, len(whole))}; counted on the device")

@@ -91,8 +91,9 @@ def sized_model(word: str, catalog: Catalog) -> Meaning | None:
     usual = next((row_id for row_id in named if is_mixture or not rows[row_id].experts), None)
     if usual is not None:
         return _model(usual, f"{word}: {usual}, a usual model of that size")
-    size = float(match["size"]) * (int(match["experts"][:-1]) if match["experts"] else 1)
-    sized = catalog.architectures.find_id(f"{size:.12g}{match['unit']}")
+    if is_mixture:
+        return Meaning(fault=unknown_mixture(word))
+    sized = rows.find_id(f"{float(match['size']):.12g}{match['unit']}")
     if sized is None:
         return None
     row = catalog.architectures[sized]
@@ -283,26 +284,10 @@ def _size_called(name: str, catalog: Catalog) -> float:
     return parse_quantity(size, "") if size else float(catalog.architectures[row_id].params_total or 0)
 
 
-def nearest_mixture(total: float, active: float, size: str, catalog: Catalog) -> tuple[str, float]:
-    """Return the mixture of experts that is the most like some sizes, and by which share it differs.
-
-    Args:
-        total: its parameters.
-        active: those that one token uses.
-        size: how the line calls it, as ``30b``.
-        catalog: facts.
-    """
-    rows = (row for row in catalog.architectures.values() if row.experts and row.params_total and row.params_active)
-    unlike = {
-        row.id: max(abs((row.params_total or 0) / total - 1), abs((row.params_active or 0) / active - 1))
-        for row in rows
-    }
-    nearest = min(
-        unlike,
-        key=lambda name: (unlike[name] > LIKE_IT, size.casefold() not in name.split("-"), unlike[name]),
-        default="",
-    )
-    return nearest, unlike.get(nearest, math.inf)
+def unknown_mixture(text: str) -> PlanError:
+    """Return what to say of a mixture of experts of which nobody knows the parts."""
+    hint = "name one (see `capacity-tui models`), or give its config.json as model.config=PATH"
+    return PlanError("no mixture of these sizes is known", text, hint)
 
 
 def models_of_family(name: str, catalog: Catalog) -> tuple[str, ...]:

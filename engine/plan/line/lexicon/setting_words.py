@@ -105,6 +105,8 @@ def is_amount(word: str, amount: Amount, task: str) -> bool:
         return word.endswith("%") or "." in word  # colocate 0.4, but colocate 8 h100
     if word.endswith("%"):
         return amount.field(task) == "" or (known is not None and (known.knob.maximum == 1 or amount.name in SHARED))
+    if word[-1:] in ("k", "K") and amount.field(TRAIN) == Key.TRAINING_EPOCHS:
+        return False  # 3 epochs, 52k
     return is_number(word) or (is_time(word) and bool(amount.hint or (known is not None and known.knob.unit == "s")))
 
 
@@ -272,11 +274,9 @@ def bare_number(word: str, task: str, has_sequence: bool, edge: tuple[str, Knob]
     is_trained = task in (TRAIN, FINETUNE)
     if edge is not None or (is_job and (suffix == "g" or not is_trained)) or not (is_job or is_length) or task == FIT:
         return _fault("what does this number count?", word, f"write a word with it, {EXAMPLES}")
-    if is_job:
-        meaning = field_value(str(tokens.field(task)), word, task, tokens.name)
-        return Meaning(meaning.words, meaning.values, f"{word}: tokens of the whole job", meaning.fault)
-    meaning = field_value(str(sequence.field(task)), word, task, _length_name(task))
-    return Meaning(meaning.words, meaning.values, f"{word}: {_length_name(task)} in tokens", meaning.fault)
+    amount, name = (tokens, tokens.name) if is_job else (sequence, _length_name(task))
+    meaning = field_value(str(amount.field(task)), word, task, name)
+    return replace(meaning, why=f"{word}: {'tokens of the whole job' if is_job else f'{name} in tokens'}")
 
 
 def named_value(word: str, task: str, method: str, catalog: Catalog) -> Meaning | None:

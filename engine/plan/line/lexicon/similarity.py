@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon.hardware_words import hardware_names, named_hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import (
+    LIKE_IT,
     families_of_models,
     is_misspelt,
     is_size,
@@ -221,3 +223,25 @@ def same_format(key: str, task: str, tokens: Sequence[Token], catalog: Catalog) 
     formats = (named_value(word, INFER, "", catalog) for word in words if key_of(word) not in known.formats)
     values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
     return Meaning() if any(bits[0] in _DIGIT.findall(str(name)) for name in values if name) else None
+
+
+def nearest_mixture(total: float, active: float, size: str, catalog: Catalog) -> tuple[str, float]:
+    """Return the mixture of experts that is the most like some sizes, and by which share it differs.
+
+    Args:
+        total: its parameters.
+        active: those that one token uses.
+        size: how the line calls it, as ``30b``.
+        catalog: facts.
+    """
+    rows = (row for row in catalog.architectures.values() if row.experts and row.params_total and row.params_active)
+    unlike = {
+        row.id: max(abs((row.params_total or 0) / total - 1), abs((row.params_active or 0) / active - 1))
+        for row in rows
+    }
+    nearest = min(
+        unlike,
+        key=lambda name: (unlike[name] > LIKE_IT, size.casefold() not in name.split("-"), unlike[name]),
+        default="",
+    )
+    return nearest, unlike.get(nearest, math.inf)

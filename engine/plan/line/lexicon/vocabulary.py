@@ -64,6 +64,7 @@ class Vocabulary:
     both: Words  # words between them where the line says that it compares
     compares: Words  # words that say so
     than: Names  # words between names that say by themselves that they are compared
+    solving: Groups  # words of a clause that asks whether something else does, as ``would 8x a10g do``
     turning: Words  # words between one of them and a name, as in ``or switch to a 5090``
     short_options: Mapping[str, str]  # what short options of programs say in words
     given_up: Words  # words before what something else takes the place of
@@ -179,6 +180,7 @@ class Vocabulary:
     whole_context: Words  # engines to which a context of 0 is all that the model reads
     context_in_all: Words  # engines of which a context is prompt and answer together
     following: Words  # words between two jobs of a line
+    contrasting: Words  # words between two runs of a line, of which it tells
     money: Words  # words before or behind a sum that has no sign
     credits: Words  # words behind a sum of what may be spent with a provider
     buying: Words  # words near a sum that something is bought for

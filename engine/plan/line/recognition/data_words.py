@@ -319,7 +319,7 @@ class DataWords(ModelDetails):
         is_described = self._is_other_word(last, vocabulary().prose) and not self._is_apart(last)
         last += int(is_described and self._is_other_word(last + 1))
         after = self._span(last, 1)  # 20M pathology tiles
-        is_plural = settings.is_number(text) and self._counts_something(index) and text[-1] not in "bB"
+        is_plural = settings.is_number(text) and self._counts_something(last - 1) and text[-1] not in "bB"
         lengths = {Key.TRAINING_SAMPLES, Key.TRAINING_TOKENS, Key.TRAINING_STEPS}
         one = settings.amount_of(f"{after}s")  # 15k photo
         is_plural &= after.endswith("s") or after == "dataset" or (one is not None and one.field(TRAIN) in lengths)

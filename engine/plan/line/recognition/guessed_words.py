@@ -48,6 +48,7 @@ _LIKE = re.compile(r"([a-z]+)[\d.]*-(?:style|like|type|based|class)", re.IGNOREC
 _DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*", re.IGNORECASE)  # 1am, 2nd, v2
 _LANES = re.compile(r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d|\d+h/[a-z]+", re.IGNORECASE)
 """Lanes of a slot, height of a box, cores and threads, hours of a week: ``x8/x8``, ``4U``, ``8c/16t``, ``30h/week``."""
+_FLAT = ("1d", "2d")  # Dimensions of data rather than days
 _DIGITS_OF_MANY = 4  # Of a number that is no release and no few of something
 _TIMES = re.compile(r"[x×*](\d+)", re.IGNORECASE)  # x2
 _VOWELS = frozenset("aeiouy")  # Words without any are short for something
@@ -88,6 +89,7 @@ class GuessedWords(DerivedValues):
         is_released |= text.isdecimal() and before in words.numbered
         is_released &= not self._is_apart(index - 1)
         is_lane = _LANES.fullmatch(text) is not None
+        is_lane |= text.casefold() in _FLAT and self._model is not None and self._model.kind == "network"  # unet 2d
         if not (is_behind or is_released or is_lane):
             return None
         first = index - int(is_released and not is_behind)

@@ -118,7 +118,7 @@ class MachineWords(RuledOutWords):
         after = index if self._is_apart(index, ",;?()") else index + 2
         few = max((few for few in (1, 2, 3) if "".join(keys[max(start - few, 0) : start]) in measured[kind]), default=0)
         near = {*keys[max(start - _FAR, 0) : start - few], *keys[start:index], *keys[index + 1 : after + 1]}
-        is_wanted = bool(near & vocabulary().limiting) or self._is_in_clause(index, "wanted")
+        is_wanted = bool(near & vocabulary().limiting) or self._is_in_clause(start - few, "wanted")
         is_of_a_run = keys[index + 1 : index + 2] == ["vram"] and not self._is_device(index + 2)
         is_other = kind == "memory" and self._is_before_device(index) and not is_of_a_run
         return is_used and not (is_other or is_wanted or (kind == "memory" and self._is_to_have(start - 1, index)))

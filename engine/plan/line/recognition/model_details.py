@@ -20,6 +20,7 @@ from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import AT_MOST, MODEL, ModelsAsked
 from capacity_tui.engine.plan.line.lexicon.question_words import MOST, WHICH, Questions
+from capacity_tui.engine.plan.line.lexicon.similarity import nearest_mixture
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount, Asked, Meaning
@@ -173,12 +174,11 @@ class ModelDetails(FigureWords):
             return
         active, total = (parse_quantity(self._tokens[place].text, "") for place in (at, totals[0]))
         size = self._tokens[totals[0]].text
-        nearest, differs = models.nearest_mixture(total, active, size, self._catalog)
+        nearest, differs = nearest_mixture(total, active, size, self._catalog)
         text = f"{self._tokens[totals[0]].text} with {self._tokens[at].text} active"
         why = f"{text}: {nearest}, a mixture of about these sizes"
         is_known = differs <= models.LIKE_IT
-        hint = "name one (see `capacity-tui models`), or give its config.json as model.config=PATH"
-        unknown = Meaning(fault=PlanError("no mixture of these sizes is known", text, hint))
+        unknown = Meaning(fault=models.unknown_mixture(text))
         if is_known or self._tokens[at].start == self._tokens[totals[0]].start:  # 2T-a60b
             self._take(totals[0], 1, Meaning(f"model {nearest}", {models.MODEL: nearest}, why) if is_known else unknown)
             self._take(at, 2, Meaning())

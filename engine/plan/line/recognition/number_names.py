@@ -324,6 +324,7 @@ class NumberNames(TakenWords):
         if count.amount.behind == "only" and key_of(count.name) not in vocabulary().fields:
             return False  # but ep 8
         is_number = self._is_number_at(count.end) and self._is_free(count.end) and not self._is_apart(count.end - 1)
+        is_number = is_number and settings.is_amount(self._span(count.end, 1), count.amount, self._task)
         if duration_of(self._span(count.end, 1)) is not None:
             return key_of(self._span(count.end - 1, 1)) in vocabulary().within  # 200 tokens in 6 hours
         behind = next(self._names_behind(count.end), None) if is_number else None
@@ -334,8 +335,7 @@ class NumberNames(TakenWords):
         is_long = bool(count.amount.unit) or self._span(count.end, 1) == "1"
         text, is_named = self._tokens[count.start].text, self._is_named_first(count.start)
         is_bare = text.isdecimal() and all(int(text) % step for step in settings.STEPS_OF_LENGTHS)
-        is_bare |= self._task == FIT or count.amount.is_behind
-        is_long |= is_bare and not is_named  # 300 epochs 2 4090, but epochs 3 batch 8 h100
+        is_long |= (is_bare or self._task == FIT or count.amount.is_behind) and not is_named  # epochs 3 batch 8 h100
         if is_long and (self._is_of_devices(count.end, is_apart=True) or self._span(count.end + 1, 1) in _TIMES):
             return False  # 500 output 2 h200, 500 trees 500k x 80, but batch 64 h200
         return not self._is_named_device(count.end) or hardware.NAME in self._values  # 16k ctx 3090

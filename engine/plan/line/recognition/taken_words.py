@@ -132,7 +132,8 @@ class TakenWords(MachineWords):
     def _packed_base(self, text: str) -> Meaning | None:
         """Take few bits of a base that adapters are trained on for QLoRA, as in ``lora 4bit``."""
         is_base = settings.known_value(text, Key.TRAINING_QUANTIZATION, self._catalog) is not None
-        is_base &= settings.known_value(text, Key.TRAINING_PRECISION, self._catalog) is None  # fp8 is of the products
+        if is_base and settings.known_value(text, Key.TRAINING_PRECISION, self._catalog) is not None:
+            return self._base_of_network(text)
         is_base |= key_of(text) in vocabulary().formats
         if self._task != FINETUNE or self._values.get(METHOD) == _PACKED or not is_base:
             return None
@@ -145,6 +146,15 @@ class TakenWords(MachineWords):
         self._values.pop(METHOD, None)
         why = f"{text}: adapters on packed weights are QLoRA"
         return Meaning(base.words, {METHOD: _PACKED, **base.values}, why)
+
+    def _base_of_network(self, text: str) -> Meaning | None:
+        """Take a format for that of the base of adapters of images, as fp8 of Flux; elsewhere it is of the products."""
+        network, path = self._catalog.networks.get(str(self._values.get(Key.MODEL_NAME))), Key.TRAINING_QUANTIZATION
+        is_adapted = self._task == FINETUNE and self._values.get(METHOD) not in (None, "full")
+        if not is_adapted or network is None or not network.is_sampled:
+            return None
+        why = f"{text}: the frozen base, as tools of such models have it (or say training.precision={text})"
+        return Meaning(f"base {text}", {path: settings.known_value(text, path, self._catalog)}, why)
 
     def _too_few_for_all(self, index: int, count: int) -> str:
         """Return why a batch is of each device: replicas need a sequence each; empty for others."""
