@@ -16,7 +16,7 @@ from capacity_tui.engine.plan.line.recognition.line_words import DRAWING
 from capacity_tui.engine.units import parse_count
 
 _OF_A_KIND, _FEATURES = "features of categories", f"{OWN_PARAMETERS}p"
-_ENGINE = "vllm"  # What answers of a training come from
+_ENGINE = "colocate"  # What is said of one that answers of a training come from
 _MEAN_LENGTH, _PROMPT, _ANSWER = "mean length", "prompt", "answer"
 _PROMPTS = (_PROMPT, "tokens in")  # What counts the tokens of one
 _FEWEST_TOKENS = 64  # Of a prompt and its answer as ``512/512``; smaller numbers are a rank and its alpha

@@ -32,7 +32,7 @@ _WITH_ROLES = (*_REWARDED, "grpo", "dpo", "kto")
 _FARTHEST_PART = 8  # Words that say what is offloaded, and to where
 _ROWS, _FEATURES = f"{OWN_PARAMETERS}n", f"{OWN_PARAMETERS}p"
 _KEPT = ("parameters", "optimizer", "activations")  # What is offloaded, with less that goes with it
-_STAGE, _PHASE, _SHARDING = "stage", "phase", ("zero", "deepspeed")  # A stage of ZeRO beside what begins so
+_STAGE, _PHASE = "stage", "phase"
 _OPTIMIZER_NAME = "named"  # An optimizer that is offloaded, or whose name alone stands before "on cpu"
 _BROAD = "tf32"  # Of products in 32 bits, of which a run in 16 has none
 
@@ -80,7 +80,7 @@ class TrainingWords(SampleWords):
         is_run = key_of(self._word(index)) in (_STAGE, _PHASE) and self._is_number_at(index + 1)
         is_run &= self._is_free(index, 2)
         is_run = is_run and (key_of(self._word(index)) == _PHASE or task_named(self._word(index + 2)) is not None)
-        if is_run and not any(key_of(token.text).startswith(_SHARDING) for token in self._tokens):
+        if is_run and not any(key_of(token.text).startswith(vocabulary().staged) for token in self._tokens):
             return 2, Meaning(why=f"left out: {self._span(index, 2)}; a plan is one run")
         return super()._counted(index)
 

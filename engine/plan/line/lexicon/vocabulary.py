@@ -64,6 +64,7 @@ class Vocabulary:
     both: Words  # words between them where the line says that it compares
     compares: Words  # words that say so
     than: Names  # words between names that say by themselves that they are compared
+    staged: Names  # what words begin with beside which a stage is one of ZeRO
     solving: Groups  # words of a clause that asks whether something else does, as ``would 8x a10g do``
     turning: Words  # words between one of them and a name, as in ``or switch to a 5090``
     short_options: Mapping[str, str]  # what short options of programs say in words
