@@ -123,6 +123,7 @@ class SampleWords(BatchWords):
         is_open &= self._values.keys().isdisjoint({path, Key.TRAINING_TOKENS, Key.TRAINING_STEPS})
         is_many = text[-1] in "kK" and (Key.TRAINING_SEQ_LEN in self._values or not settings.is_power(text))
         is_of_device = Key.HARDWARE_NAME in self._taken.get(index + 1, (0, Meaning()))[1].values
+        is_of_device &= self._task == TRAIN  # 16k h100
         if self._task not in (TRAIN, FINETUNE) or is_of_device or not (is_open and is_many):
             return super()._bare_number(index)
         meaning = settings.field_value(path, text, self._task, "samples")
@@ -140,6 +141,7 @@ class SampleWords(BatchWords):
             settings.at_least(part, _FEWEST_TOKENS) for part in parts
         )
         is_of_both = self._values.get(Key.TRAINING_PREFERENCE) in DRAWING or self._has_target()
+        is_of_both &= not any(self._parts_of_sequence.values())
         if self._task not in (TRAIN, FINETUNE) or not (is_pair and is_of_both):
             return super()._lengths(text)
         named = zip(self._parts_of_sequence, parts, strict=True)
