@@ -331,14 +331,12 @@ class FigureWords(NamedWords):
 
     def _is_of_host(self, index: int) -> bool:
         """Whether a figure stands behind a processor or its cores, as ``5950x with 64GB``: it is of the host then."""
-        plain = (at for at in range(index - 1, -1, -1) if key_of(self._tokens[at].text) not in vocabulary().fillers)
-        before = next(plain, None)
-        if before is not None and settings.amount_of(self._tokens[before].text) == vocabulary().amounts["cores"]:
+        words = (token.text for token in reversed(self._tokens[:index]))
+        text = next((word for word in words if key_of(word) not in vocabulary().fillers), "")
+        if settings.amount_of(text) == vocabulary().amounts["cores"]:
             return not self._is_before_device(index)
-        text = "" if before is None else self._tokens[before].text
-        named = hardware.named_hardware(text, self._catalog) or processor_of_line(
-            text, 0, self._catalog, is_portable=False
-        )
+        named = hardware.named_hardware(text, self._catalog)
+        named = named or processor_of_line(text, 0, self._catalog, is_portable=False)
         return named is not None and named.values.get(hardware.NAME) in self._catalog.processors
 
     def _memory_behind(self, index: int) -> Meaning | None:
