@@ -4,6 +4,7 @@ from .fleet_guide import ModelSize as ModelSize
 from .fleet_guide import RunReport as RunReport
 from .fleet_guide import WorkloadType as WorkloadType
 from .fleet_guide import check_promises as check_promises
+from .fleet_guide import document_modules as document_modules
 from .fleet_guide import promises_as_dict as promises_as_dict
 from .fleet_guide import promises_parts as promises_parts
 from .fleet_guide import write_promises as write_promises
@@ -13,4 +14,3 @@ from .learning import HardwareProfile as HardwareProfile
 from .learning import LevelEstimate as LevelEstimate
 from .learning import StorageBreakdown as StorageBreakdown
 from .learning import StorageEstimator as StorageEstimator
-from .modules import document_modules as document_modules

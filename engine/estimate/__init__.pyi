@@ -1,8 +1,8 @@
+from .assemble import NETWORK as NETWORK
 from .assemble import Assembled as Assembled
 from .assemble import assemble as assemble
+from .assemble import bottleneck_text as bottleneck_text
 from .assemble import memory_estimate as memory_estimate
-from .bottleneck import NETWORK as NETWORK
-from .bottleneck import bottleneck_text as bottleneck_text
 from .constraint import Constraint as Constraint
 from .derivation import Derivation as Derivation
 from .derivation import Input as Input

@@ -262,7 +262,7 @@ def test_arrays_of_loads_are_the_loads_one_by_one() -> None:
 
     from capacity_tui.engine.estimate import resolve_plan
     from capacity_tui.engine.estimate.serving import serving_run
-    from capacity_tui.engine.estimate.serving.loads.steady import steady_state
+    from capacity_tui.engine.estimate.serving.steady_load import steady_state
 
     catalog = load_catalog()
     document = {

@@ -18,7 +18,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Estimate, estimate_plan, resolve_plan
 from capacity_tui.engine.estimate.result import InferenceSpeed
 from capacity_tui.engine.estimate.serving import serving_run
-from capacity_tui.engine.estimate.serving.loads.queueing import closed_response, reading_wait, slot_wait
+from capacity_tui.engine.estimate.serving.queueing import closed_response, reading_wait, slot_wait
 from capacity_tui.engine.estimate.serving.run import ServingRun, accepted_tokens, longest_output
 from capacity_tui.engine.estimate.serving.speed import decode, launch_seconds, prefill
 from capacity_tui.engine.estimate.timing.schedule import phase_time

@@ -18,7 +18,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import MemoryEstimate, memory_estimate, resolve_plan
 from capacity_tui.engine.estimate.serving import serving_run, serving_work
 from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
-from capacity_tui.engine.estimate.transformer.memory.phases import training_memory
+from capacity_tui.engine.estimate.transformer.memory_phases import training_memory
 from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.plan import Plan
 

@@ -18,11 +18,11 @@ OBVIOUS = {0.0, 0.5, 1.0, 2.0}
 # Guards of arithmetic and of wording, none of which changes an estimate, and grids of schemes that are held to others.
 _GRID = "where a load that ends is looked at; a simulation of its passes holds that"
 GUARDS = {
-    "bottleneck.py": {0.01: "least share of a step that words name"},
+    "assemble.py": {0.01: "least share of a step that words name"},
     "figures.py": {1000.0: "from where prices are written without cents"},
     "money.py": {50.0: "exp() beyond is no number", 100.0: "from where on nobody would run a job that way"},
-    "serving/loads/finite.py": dict.fromkeys((0.7, 1.2, 4.0), _GRID),
-    "serving/loads/pass_times.py": {1e-9: "no division by zero", **dict.fromkeys((2.4, 4.0), _GRID)},
+    "serving/finite_load.py": dict.fromkeys((0.7, 1.2, 4.0), _GRID),
+    "serving/pass_times.py": {1e-9: "no division by zero", **dict.fromkeys((2.4, 4.0), _GRID)},
     "serving/operators.py": {1e-9: "no division by zero"},
     "timing/reliability.py": {50.0: "exp() beyond is no number: hardly any work is done"},
     "timing/schedule.py": {1e-30: "no division by zero"},

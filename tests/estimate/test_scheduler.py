@@ -15,7 +15,7 @@ from scheduler import Seen, simulated
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import resolve_plan
 from capacity_tui.engine.estimate.serving import ServingRun, room_in_cache, serving_run
-from capacity_tui.engine.estimate.serving.loads.steady import steady_state
+from capacity_tui.engine.estimate.serving.steady_load import steady_state
 from capacity_tui.engine.estimate.work import Loaded
 from capacity_tui.engine.plan import Plan
 

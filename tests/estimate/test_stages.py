@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import Estimate, estimate_plan, resolve_plan
 from capacity_tui.engine.estimate.timing.schedule import straggling
 from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
-from capacity_tui.engine.estimate.transformer.stages import (
+from capacity_tui.engine.estimate.transformer.software import (
     Stages,
     balanced_last_layers,
     balanced_layers,

@@ -16,8 +16,8 @@ from capacity_tui.engine.estimate.serving.operators import pass_operators, prefi
 from capacity_tui.engine.estimate.serving.speed import expert_parallel_collective, tensor_parallel_collective
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds
 from capacity_tui.engine.estimate.transformer import transformer_run
-from capacity_tui.engine.estimate.transformer.memory.activations import feed_forward_elements
-from capacity_tui.engine.estimate.transformer.memory.phases import training_memory
+from capacity_tui.engine.estimate.transformer.activations import feed_forward_elements
+from capacity_tui.engine.estimate.transformer.memory_phases import training_memory
 
 # Llama 3 8B and Mixtral 8x7B: layers, width, feed-forward, width of keys and values of a token.
 LAYERS, HIDDEN, FFN, KEYS_AND_VALUES = 32, 4096, 14336, 2 * 8 * 128

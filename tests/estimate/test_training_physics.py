@@ -17,8 +17,8 @@ from capacity_tui.engine.estimate.timing.collectives import crossing_share, one_
 from capacity_tui.engine.estimate.timing.roofline import alignment, padded
 from capacity_tui.engine.estimate.timing.schedule import pipeline_bubble, step_time
 from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
-from capacity_tui.engine.estimate.transformer.memory.activations import micro_batches_in_flight
-from capacity_tui.engine.estimate.transformer.memory.phases import training_memory
+from capacity_tui.engine.estimate.transformer.activations import micro_batches_in_flight
+from capacity_tui.engine.estimate.transformer.memory_phases import training_memory
 from capacity_tui.engine.estimate.transformer.memory_terms import PHASES
 from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.numeric import largest_label

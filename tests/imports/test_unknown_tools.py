@@ -11,7 +11,7 @@ import pytest
 
 from capacity_tui.engine.catalog import read_yaml
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.plan.imports.owners import tool_of
+from capacity_tui.engine.plan.imports.options import tool_of
 from capacity_tui.engine.plan.imports.sources import read_files
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -97,11 +97,7 @@ class NetworkRun:
 
 
 def _adapters(plan: Plan, network: LayerList) -> int:
-    """Return the parameters of a plan's adapters; 0 where all of the network is trained.
-
-    Raises:
-        PlanError: a network without attention, or adapters of a kind that networks of layers do not have here.
-    """
+    """Return the parameters of a plan's adapters; 0 where all of the network is trained."""
     training = plan.training
     if training.method in (None, FULL):
         return 0

@@ -182,9 +182,6 @@ def _check_spread(inference: InferenceSection, shape: TransformerShape) -> None:
     """Check that lengths of at least one token, inside the model's context, can spread as the plan says.
 
     Bhatia and Davis 2000: between two ends a variance is at most (mean - least) · (most - mean).
-
-    Raises:
-        PlanError: no lengths have that mean and that standard deviation.
     """
     context, answer = largest(shape.max_context) or np.inf, float(inference.output_tokens)
     if answer <= 1.0 < float(inference.longest_output_tokens or 0):

@@ -15,9 +15,9 @@ from capacity_tui.engine.estimate.timing.collectives import (
     point_to_point_seconds,
 )
 from capacity_tui.engine.estimate.timing.roofline import host_link_bandwidth
+from capacity_tui.engine.estimate.transformer.activations import kept_per_token, layer_input
 from capacity_tui.engine.estimate.transformer.attention import context_collectives
 from capacity_tui.engine.estimate.transformer.auxiliary_kernels import optimizer_collectives
-from capacity_tui.engine.estimate.transformer.memory.activations import kept_per_token, layer_input
 from capacity_tui.engine.estimate.transformer.memory_terms import activation_bytes
 from capacity_tui.engine.estimate.transformer.operators import expert_load
 from capacity_tui.engine.estimate.transformer.run import TransformerRun

@@ -11,8 +11,7 @@ from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.run import KernelRates, Numerics, RunData, RunLayout
 from capacity_tui.engine.estimate.transformer.finetuning import Finetuning, Objective
-from capacity_tui.engine.estimate.transformer.software import Software
-from capacity_tui.engine.estimate.transformer.stages import Stages, divided, head_in_layers
+from capacity_tui.engine.estimate.transformer.software import Software, Stages, divided, head_in_layers
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape
 from capacity_tui.engine.numeric import Number, any_true, present, where
 from capacity_tui.engine.record import dataclass

@@ -17,7 +17,7 @@ from capacity_tui.engine.estimate.transformer.finetuning import (
     objective_collectives,
     objective_operators,
 )
-from capacity_tui.engine.estimate.transformer.memory.phases import training_memory
+from capacity_tui.engine.estimate.transformer.memory_phases import training_memory
 from capacity_tui.engine.estimate.transformer.memory_terms import TrainingMemory
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
 from capacity_tui.engine.estimate.transformer.run import TransformerRun

@@ -11,11 +11,10 @@ from typing import Any
 from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.models.networks.blocks import BLOCKS, CELLS, Block, Entries, LayerList, Shape, rounded
+from capacity_tui.engine.models.networks.branch_blocks import MERGED_BLOCKS, SEGMENTATION_BLOCKS
 from capacity_tui.engine.models.networks.building import LayerBuilder
 from capacity_tui.engine.models.networks.composite_blocks import ATTENTION_BLOCKS, DETECTION_BLOCKS
 from capacity_tui.engine.models.networks.cross_stage_blocks import CROSS_STAGE_BLOCKS
-from capacity_tui.engine.models.networks.merged_blocks import MERGED_BLOCKS
-from capacity_tui.engine.models.networks.segmentation_blocks import SEGMENTATION_BLOCKS
 from capacity_tui.engine.models.networks.stream_blocks import STREAM_BLOCKS
 
 # Stands for the number of classes wherever a size is asked for; ``4 classes`` for four times as many.

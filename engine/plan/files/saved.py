@@ -178,11 +178,7 @@ def _is_plan(path: Path) -> bool:
 
 
 def _is_damaged(path: Path) -> bool:
-    """Whether a file's content is no plan; one that cannot be read at all is not judged.
-
-    Raises:
-        StorageError: it is there and cannot be read.
-    """
+    """Whether a file's content is no plan; one that cannot be read at all is not judged."""
     try:
         if not path.is_file():
             return False

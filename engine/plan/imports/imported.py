@@ -202,9 +202,6 @@ def _model(
 
     Args:
         may_be_open: whether a folder of another machine, whose name is of no known model, leaves it open.
-
-    Raises:
-        PlanError: no model is named, or the name is unknown.
     """
     built = settings.chosen.get("built_model")
     given = _of_known_model(settings, catalog) or built
@@ -293,11 +290,7 @@ def _task(settings: Settings) -> Iterator[str]:
 
 
 def _hardware(settings: Settings, readings: Sequence[Reading], catalog: Catalog) -> None:
-    """Settle the hardware.
-
-    Raises:
-        PlanError: none is named, or the name is unknown.
-    """
+    """Settle the hardware."""
     if _HARDWARE in settings.chosen:
         return
     device = settings.chosen.get("device")

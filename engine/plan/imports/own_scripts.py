@@ -12,9 +12,7 @@ from capacity_tui.engine.catalog import Document, Plain, read_text
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.batches import OF_LOOPS
-from capacity_tui.engine.plan.imports.options import read_document
-from capacity_tui.engine.plan.imports.owners import nearest_tools, tool_of
-from capacity_tui.engine.plan.imports.places import located, module_text, options_alongside
+from capacity_tui.engine.plan.imports.options import nearest_tools, read_document, tool_of
 from capacity_tui.engine.plan.imports.runs import first_calls, from_shell
 from capacity_tui.engine.plan.imports.scripts import (
     OPTIONS_FILE,
@@ -28,6 +26,7 @@ from capacity_tui.engine.plan.imports.scripts import (
     variables_set,
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
+from capacity_tui.engine.plan.imports.texts import located, module_text, options_alongside
 from capacity_tui.engine.plan.options.tools import RECIPE, bears_on_a_run, option_name, tool, tools
 
 _GENERATES = re.compile(r"\.generate\(|\bpipeline\(")  # What scripts call that load a model to answer

@@ -15,7 +15,14 @@ from capacity_tui.engine.catalog import Document, Plain, read_text
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.imports.options import read_document
+from capacity_tui.engine.plan.imports.options import (
+    LEAST_KNOWN,
+    nearest_tools,
+    options_of,
+    owner_of,
+    read_document,
+    tool_of,
+)
 from capacity_tui.engine.plan.imports.own_scripts import (
     LOADS,
     explain,
@@ -27,8 +34,6 @@ from capacity_tui.engine.plan.imports.own_scripts import (
     started,
     trains_by_name,
 )
-from capacity_tui.engine.plan.imports.owners import LEAST_KNOWN, nearest_tools, options_of, owner_of, tool_of
-from capacity_tui.engine.plan.imports.places import located, module_text, options_alongside, other_script
 from capacity_tui.engine.plan.imports.runs import Run, from_shell, join, note_choices, of_training
 from capacity_tui.engine.plan.imports.scripts import (
     LAUNCHER,
@@ -51,7 +56,14 @@ from capacity_tui.engine.plan.imports.scripts import (
     variables_set,
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
-from capacity_tui.engine.plan.imports.texts import read_kept, read_text_of_tool
+from capacity_tui.engine.plan.imports.texts import (
+    located,
+    module_text,
+    options_alongside,
+    other_script,
+    read_kept,
+    read_text_of_tool,
+)
 from capacity_tui.engine.plan.options.tools import Tool, tool
 
 _MOST_FILES = 64  # Files of a folder that are looked at
@@ -133,22 +145,14 @@ def _with_named(readings: list[Reading]) -> list[Reading]:
 
 
 def _read_named(text: str, name: str, owner: str) -> list[Reading]:
-    """Return what a file says that is named as one of a tool, which it is even if it holds too little to tell.
-
-    Raises:
-        CapacityError: it cannot be read.
-    """
+    """Return what a file says that is named as one of a tool, which it is even if it holds too little to tell."""
     with suppress(PlanError):
         return _read_text(text, name)
     return [read_document(read_text_of_tool(text, name), tool(owner))]
 
 
 def _read_text(text: str, name: str) -> list[Reading]:
-    """Return what a text says, a command or a document.
-
-    Raises:
-        CapacityError: it is none, or of no known tool.
-    """
+    """Return what a text says, a command or a document."""
     if not is_python(text) and is_python(plain := _OF_NOTEBOOKS.sub("", text)):
         text = plain
     if is_command(text) or Path(name).suffix in _SHELL_SCRIPTS:
@@ -164,11 +168,7 @@ def _read_text(text: str, name: str) -> list[Reading]:
 
 
 def _read_python(text: str, name: str) -> list[Reading]:
-    """Return what the calls of a Python script say, else the commands that it starts, and the machines it asks for.
-
-    Raises:
-        CapacityError: it calls and starts nothing of a known tool.
-    """
+    """Return what the calls of a Python script say, else the commands that it starts, and the machines it asks for."""
     module, options = partial(module_text, Path(name)), partial(options_alongside, Path(name))
     machines = [read_document(*asked) for asked in machines_asked_for(text, name, module, options)]
     try:
@@ -185,9 +185,6 @@ def _read_commands(text: str, name: str, texts: Mapping[str, str] = MappingProxy
 
     Args:
         texts: those of other files that stand in the same one, by their names.
-
-    Raises:
-        CapacityError: it cannot be read, or starts no known tool.
     """
     script = read_script(text, partial(other_script, Path(name)))
     runs, launcher = _runs_of(script, name, texts)
@@ -247,11 +244,7 @@ def _runs_of(script: Script, name: str, texts: Mapping[str, str]) -> tuple[list[
 
 
 def _read_manifest(manifest: Manifest, name: str) -> list[Reading]:
-    """Return what the programs say that a file runs on machines, and on what.
-
-    Raises:
-        CapacityError: it cannot be read, or starts no known tool.
-    """
+    """Return what the programs say that a file runs on machines, and on what."""
     readings = _read_commands(manifest.script, name, manifest.files)
     serves = any(reading.tool.sets.get(Key.TASK) == "infer" for reading in readings)
     readings[0].settings += manifest.settings(serves=serves)
@@ -332,11 +325,7 @@ def _read_written(script: Script, readings: Sequence[Reading], name: str) -> lis
 
 
 def _readings(document: Document) -> list[Reading]:
-    """Return what a document says, or what sections of it say where it holds the options of several tools.
-
-    Raises:
-        PlanError: it is of no known tool.
-    """
+    """Return what a document says, or what sections of it say where it holds the options of several tools."""
     if (owner := tool_of(document.data)) is not None:
         reading = read_document(document, owner)
         return [reading, *_run_by(reading, document)]

@@ -3,6 +3,8 @@ from .commands import Command as Command
 from .commands import is_command as is_command
 from .commands import options_kept as options_kept
 from .commands import tool_commands as tool_commands
+from .expressions import FurtherOptions as FurtherOptions
+from .expressions import OfARun as OfARun
 from .manifests import Manifest as Manifest
 from .manifests import manifest_of as manifest_of
 from .processes import machines_asked_for as machines_asked_for
@@ -18,5 +20,3 @@ from .shell import Script as Script
 from .shell import read_script as read_script
 from .shell_words import slurm_device as slurm_device
 from .starting import variables_of as variables_of
-from .values import FurtherOptions as FurtherOptions
-from .values import OfARun as OfARun

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, format_in_name
 from capacity_tui.engine.errors import DocumentError, Place
+from capacity_tui.engine.plan.imports.scripts.expressions import FurtherOptions
 from capacity_tui.engine.plan.imports.scripts.shell import Script
 from capacity_tui.engine.plan.imports.scripts.shell_words import Word, split_words
 from capacity_tui.engine.plan.imports.scripts.starting import (
@@ -21,7 +22,6 @@ from capacity_tui.engine.plan.imports.scripts.starting import (
     started_programs,
     tool_called,
 )
-from capacity_tui.engine.plan.imports.scripts.values import FurtherOptions
 from capacity_tui.engine.plan.options.tools import Tool, tools
 from capacity_tui.engine.record import dataclass
 

@@ -1,4 +1,4 @@
-"""Values of expressions of Python scripts, as far as the script says them; nothing is run."""
+"""Values of expressions of Python scripts, as far as the script says them; ValueError where only a run tells them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,36 @@ from typing import Any
 
 from capacity_tui.engine.catalog import Plain, parse_shipped
 from capacity_tui.engine.plan.imports.scripts.shell_words import calculated
-from capacity_tui.engine.plan.imports.scripts.values import Changed, FurtherOptions, OfARun
+
+
+class OfARun(str):
+    """A value as it is written that only running the script tells."""
+
+    __slots__ = ()
+
+
+class FurtherOptions(OfARun):
+    """What is written in place of options of which only a run tells any: ``"$@"``, ``**kwargs``."""
+
+    __slots__ = ()
+    why = "only running the script tells {}: what it gives is not read"
+
+
+class Changed(dict[str, Plain]):
+    """A mapping of a script that is changed on a line of it, with what it is up to there."""
+
+    __slots__ = ("before", "line")
+
+    def __init__(self, now: Mapping[str, Plain], before: dict[str, Plain], line: int) -> None:
+        super().__init__(now)
+        self.before, self.line = before, line
+
+    def at(self, line: float) -> dict[str, Plain]:
+        """Return what it is on a line of the script."""
+        if line > self.line:
+            return dict(self)
+        return self.before.at(line) if isinstance(self.before, Changed) else self.before
+
 
 OPTION = "--"  # Before names that only stand behind a dot, options and fields: a variable may be called the same
 SHELL = "$"  # Before the name of a variable of the shell
@@ -53,11 +82,7 @@ def _answers() -> Mapping[str, Mapping[str, Plain]]:
 
 
 def _answer(kind: str, name: str) -> Plain:
-    """Return what the machine answers to a call or a name, as ``profiles/script_answers.yaml`` has it.
-
-    Raises:
-        ValueError: only running the script tells it.
-    """
+    """Return what the machine answers to a call or a name, as ``profiles/script_answers.yaml`` has it."""
     if name not in (answers := _answers()[kind]):
         raise ValueError(name)
     return answers[name]
@@ -87,11 +112,7 @@ def literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
 
 
 def _formatted(node: ast.JoinedStr, constants: Mapping[str, Plain]) -> str:
-    """Return a text with the values that are written into it: ``f"{DEVICE}:{COUNT}"``.
-
-    Raises:
-        ValueError: only running the script tells one of them.
-    """
+    """Return a text with the values that are written into it: ``f"{DEVICE}:{COUNT}"``."""
     parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
     if any(isinstance(part, ast.FormattedValue) and part.format_spec for part in node.values):
         raise ValueError(ast.unparse(node))
@@ -99,11 +120,7 @@ def _formatted(node: ast.JoinedStr, constants: Mapping[str, Plain]) -> str:
 
 
 def _number(node: ast.BinOp, constants: Mapping[str, Plain]) -> int:
-    """Return what is calculated of numbers, and of names that stand for some: ``max_length * 2``.
-
-    Raises:
-        ValueError: only running the script tells one of them.
-    """
+    """Return what is calculated of numbers, and of names that stand for some: ``max_length * 2``."""
     with suppress(ValueError):
         return calculated(node)
     values = [literal(part, constants) for part in (node.left, node.right)]
@@ -112,11 +129,7 @@ def _number(node: ast.BinOp, constants: Mapping[str, Plain]) -> int:
 
 
 def _joined(parts: Sequence[ast.expr], constants: Mapping[str, Plain]) -> str:
-    """Return a path as far as the script says it: ``ROOT / "models" / "gemma-2-2b-it"`` ends with its model.
-
-    Raises:
-        ValueError: it does not say what it ends with, or that is no text.
-    """
+    """Return a path as far as the script says it: ``ROOT / "models" / "gemma-2-2b-it"`` ends with its model."""
     last, folder = literal(parts[-1], constants), ""
     if not isinstance(last, str):
         raise ValueError(ast.unparse(parts[-1]))
@@ -127,11 +140,7 @@ def _joined(parts: Sequence[ast.expr], constants: Mapping[str, Plain]) -> str:
 
 
 def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Plain:
-    """Return what a name stands for.
-
-    Raises:
-        ValueError: the script does not say it.
-    """
+    """Return what a name stands for."""
     name = node.id if isinstance(node, ast.Name) else node.attr
     if isinstance(node, ast.Attribute):
         with suppress(ValueError):
@@ -175,11 +184,7 @@ def open_entries(name: str) -> dict[str, Plain]:
 
 
 def _part(node: ast.Subscript, constants: Mapping[str, Plain]) -> Plain:
-    """Return what stands in a mapping under a name, or in a list: ``SETTINGS["rank"]``, ``os.environ["RANK"]``.
-
-    Raises:
-        ValueError: only running the script tells it.
-    """
+    """Return what stands in a mapping under a name, or in a list: ``SETTINGS["rank"]``, ``os.environ["RANK"]``."""
     key, name = literal(node.slice, constants), ast.unparse(node.value)
     with suppress(LookupError):
         if name.removeprefix("os.") == "environ":
@@ -193,11 +198,7 @@ def _part(node: ast.Subscript, constants: Mapping[str, Plain]) -> Plain:
 
 
 def _decided(node: ast.BoolOp | ast.IfExp | ast.UnaryOp, constants: Mapping[str, Plain]) -> Plain:
-    """Return the value of ``a or b``, the first that is not empty; of ``a and b`` and ``not a`` whether they hold.
-
-    Raises:
-        ValueError: only running the script tells it.
-    """
+    """Return the value of ``a or b``, the first that is not empty; of ``a and b`` and ``not a`` whether they hold."""
     if isinstance(node, ast.IfExp):
         return literal(node.body if literal(node.test, constants) else node.orelse, constants)
     if isinstance(node, ast.UnaryOp):
@@ -213,11 +214,7 @@ def _decided(node: ast.BoolOp | ast.IfExp | ast.UnaryOp, constants: Mapping[str,
 
 
 def _compared(node: ast.Compare, constants: Mapping[str, Plain]) -> bool:
-    """Return whether a comparison of two values holds; a number that an option gives is one: ``bits == 4``.
-
-    Raises:
-        ValueError: only running the script tells it.
-    """
+    """Return whether a comparison of two values holds; a number that an option gives is one: ``bits == 4``."""
     compare = _COMPARED.get(type(node.ops[0])) if len(node.ops) == 1 else None
     first, second = literal(node.left, constants), literal(node.comparators[0], constants)
     if compare is None:
@@ -232,11 +229,7 @@ def _compared(node: ast.Compare, constants: Mapping[str, Plain]) -> bool:
 
 
 def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
-    """Return a variable's default, that of a class's field, or either as a number: ``int(os.getenv("RANK", "8"))``.
-
-    Raises:
-        ValueError: another call.
-    """
+    """Return a variable's default, that of a class's field, or either as a number: ``int(os.getenv("RANK", "8"))``."""
     called = ast.unparse(call.func)
     if called == "dict":
         return mapping(arguments_of(call), constants)
@@ -274,11 +267,7 @@ def last_name(call: ast.Call) -> str:
 
 
 def _got(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
-    """Return what stands in a mapping under a name, or the default: ``settings.get("rank", 8)``.
-
-    Raises:
-        ValueError: only running the script tells it.
-    """
+    """Return what stands in a mapping under a name, or the default: ``settings.get("rank", 8)``."""
     whole = literal(call.func.value, constants) if isinstance(call.func, ast.Attribute) else None
     name = str(literal(call.args[0], constants)) if call.args else ""
     if not isinstance(whole, dict) or isinstance(whole.get(name), OfARun):
@@ -295,11 +284,7 @@ def arguments_of(call: ast.Call) -> ast.Dict:
 
 
 def _variable(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
-    """Return a variable of the shell, or its default: ``os.getenv("RANK", "8")``.
-
-    Raises:
-        ValueError: only running the script tells which.
-    """
+    """Return a variable of the shell, or its default: ``os.getenv("RANK", "8")``."""
     name, *default = call.args or [ast.Constant(value=...)]
     variable = f"{SHELL}{literal(name, constants)}"
     if variable in constants:
@@ -308,11 +293,7 @@ def _variable(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
 
 
 def _cut(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
-    """Return the parts of a text: ``arguments.modules.split(",")``.
-
-    Raises:
-        ValueError: only running the script tells it.
-    """
+    """Return the parts of a text: ``arguments.modules.split(",")``."""
     whole = literal(call.func.value, constants) if isinstance(call.func, ast.Attribute) else None
     signs = [literal(sign, constants) for sign in call.args]
     if not isinstance(whole, str) or len(signs) > 1 or not all(isinstance(sign, str) and sign for sign in signs):
@@ -321,11 +302,7 @@ def _cut(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
 
 
 def _spelled(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
-    """Return a text in other letters, or without blanks around it: ``os.getenv("BITS", "none").lower()``.
-
-    Raises:
-        ValueError: only running the script tells it.
-    """
+    """Return a text in other letters, or without blanks around it: ``os.getenv("BITS", "none").lower()``."""
     whole = literal(call.func.value, constants) if isinstance(call.func, ast.Attribute) and not call.args else None
     if not isinstance(whole, str):
         raise ValueError(ast.unparse(call))
@@ -333,11 +310,7 @@ def _spelled(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
 
 
 def _stripped(node: ast.ListComp, constants: Mapping[str, Plain]) -> Plain:
-    """Return the texts of a list without blanks: ``[name.strip() for name in arguments.modules.split(",")]``.
-
-    Raises:
-        ValueError: another list that only running the script tells.
-    """
+    """Return the texts of a list without blanks: ``[name.strip() for name in arguments.modules.split(",")]``."""
     parts = node.generators[0]
     texts, name = literal(parts.iter, constants), ast.unparse(parts.target)
     is_plain = ast.unparse(node.elt) in {name, f"{name}.strip()"} and len(node.generators) == 1
@@ -347,11 +320,7 @@ def _stripped(node: ast.ListComp, constants: Mapping[str, Plain]) -> Plain:
 
 
 def _attribute(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
-    """Return what ``getattr(config, "RANK", 16)`` gives: of what a script knows to have none, the default.
-
-    Raises:
-        ValueError: only running the script tells it.
-    """
+    """Return what ``getattr(config, "RANK", 16)`` gives: of what a script knows to have none, the default."""
     before = f"{ast.unparse(call.args[0])}."
     name = f"{before}{literal(call.args[1], constants)}"
     if name in constants:

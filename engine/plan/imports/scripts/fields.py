@@ -9,10 +9,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import OPTION, STARTED, literal
+from capacity_tui.engine.plan.imports.scripts.expressions import OPTION, STARTED, OfARun, literal
 from capacity_tui.engine.plan.imports.scripts.flow import SETTINGS, called
 from capacity_tui.engine.plan.imports.scripts.statements import assigned, fields_of, within
-from capacity_tui.engine.plan.imports.scripts.values import OfARun
 from capacity_tui.engine.plan.options.tools import Tool, option_name
 
 _PARSER = re.compile(r"(?:Argument|Trl)Parser$")  # What reads options into fields of the classes that it is given

@@ -12,9 +12,8 @@ from types import MappingProxyType
 from typing import cast
 
 from capacity_tui.engine.catalog import Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import STARTED, literal
+from capacity_tui.engine.plan.imports.scripts.expressions import STARTED, Changed, literal
 from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, assigned, holds, within
-from capacity_tui.engine.plan.imports.scripts.values import Changed
 
 _COMPILES = "torch.compile"
 

@@ -10,11 +10,10 @@ from contextlib import suppress
 from shlex import quote
 
 from capacity_tui.engine.catalog import Document, Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import last_name, literal
+from capacity_tui.engine.plan.imports.scripts.expressions import OfARun, last_name, literal
 from capacity_tui.engine.plan.imports.scripts.flow import inside, local
 from capacity_tui.engine.plan.imports.scripts.python import arguments_given, caller_of, constants_of
 from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, holds
-from capacity_tui.engine.plan.imports.scripts.values import OfARun
 from capacity_tui.engine.plan.options.tools import Tool
 
 _STARTS = re.compile(

@@ -11,7 +11,15 @@ from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import FILE, OPTION, SHELL, STARTED, literal
+from capacity_tui.engine.plan.imports.scripts.expressions import (
+    FILE,
+    OPTION,
+    SHELL,
+    STARTED,
+    FurtherOptions,
+    OfARun,
+    literal,
+)
 from capacity_tui.engine.plan.imports.scripts.fields import behind_dots, constant_of, own_settings, parsed_into
 from capacity_tui.engine.plan.imports.scripts.flow import (
     SETTINGS,
@@ -25,7 +33,6 @@ from capacity_tui.engine.plan.imports.scripts.flow import (
     unused,
 )
 from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, assigned, imported, parsed, within
-from capacity_tui.engine.plan.imports.scripts.values import FurtherOptions, OfARun
 from capacity_tui.engine.plan.options.tools import Tool, tools
 
 _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)

@@ -9,15 +9,19 @@ from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.plan.imports.scripts.shell_choices import (
+from capacity_tui.engine.plan.imports.scripts.shell_words import (
     ASSIGNMENT,
     Choices,
+    Variables,
+    Word,
     branches_of,
     ends_line,
+    joined,
     outcomes,
+    slurm_variables,
+    source_of,
     within_node,
 )
-from capacity_tui.engine.plan.imports.scripts.shell_words import Variables, Word, joined, slurm_variables, source_of
 from capacity_tui.engine.plan.imports.scripts.starting import PYTHON
 from capacity_tui.engine.record import dataclass
 
@@ -96,11 +100,8 @@ def read_script(
     """Return the commands of a shell script and the files that it writes.
 
     Branches are followed where variables of the script decide them, else all are; loops run once, functions where they
-    are called. What only the shell can know, as the output of a program, stays as it is written.
-
-    Args:
-        other_script: returns the text of a script that this one reads in or starts; None where it is not there.
-        everything: whether to read what it does only when it is told so: functions that it never calls, and all cases.
+    are called. What only the shell can know, as the output of a program, stays as it is written. ``other_script``
+    gives the text of one that this one reads in or starts; ``everything`` is read too that is never called or chosen.
     """
     script = Script(everything=everything)
     reader = _Reader(script.variables, 0, None, script, {}, 0, other_script)
@@ -136,7 +137,6 @@ class _Reader(Choices):
     other_script: Callable[[str], str | None] | None  # the text of a script that is read in or started
 
     def read(self, text: str) -> None:
-        """Read a text."""
         self._take(slurm_variables(text, "#SBATCH"))
         plain = _BARE.sub(r"${\1}", _PLACEHOLDER.sub("", _REMARK.sub("", text)))
         root = _parser().parse(plain.encode()).root_node

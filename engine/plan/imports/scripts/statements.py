@@ -10,13 +10,14 @@ from contextlib import suppress
 from capacity_tui.engine.catalog import Plain
 from capacity_tui.engine.plan.imports.scripts.expressions import (
     OPTION,
+    Changed,
+    OfARun,
     arguments_of,
     last_name,
     literal,
     mapping,
     open_entries,
 )
-from capacity_tui.engine.plan.imports.scripts.values import Changed, OfARun
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

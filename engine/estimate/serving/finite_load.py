@@ -16,7 +16,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import unrecorded
-from capacity_tui.engine.estimate.serving.loads.pass_times import (
+from capacity_tui.engine.estimate.serving.pass_times import (
     LEAST,
     SCATTER,
     WEIGHTS,

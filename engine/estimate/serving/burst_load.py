@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from capacity_tui.engine.estimate.derivation import unrecorded
-from capacity_tui.engine.estimate.serving.loads.finite import Finite, Steady
-from capacity_tui.engine.estimate.serving.loads.pass_times import (
+from capacity_tui.engine.estimate.serving.finite_load import Finite, Steady
+from capacity_tui.engine.estimate.serving.pass_times import (
     LEAST,
     WEIGHTS,
     Floats,

@@ -10,9 +10,22 @@ from numpy.typing import NDArray
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import unrecorded
 from capacity_tui.engine.estimate.ranges import FEW
-from capacity_tui.engine.estimate.serving.loads.burst import burst_load
-from capacity_tui.engine.estimate.serving.loads.finite import Steady, finite_load
-from capacity_tui.engine.estimate.serving.loads.queueing import (
+from capacity_tui.engine.estimate.serving.burst_load import burst_load
+from capacity_tui.engine.estimate.serving.finite_load import Steady, finite_load
+from capacity_tui.engine.estimate.serving.memory import room_in_cache
+from capacity_tui.engine.estimate.serving.operators import decode_pass
+from capacity_tui.engine.estimate.serving.pass_times import (
+    ROUNDING,
+    Round,
+    best_round,
+    missed_passes,
+    most_running,
+    passes_until_read,
+    round_of,
+    round_rate,
+    together_percentile,
+)
+from capacity_tui.engine.estimate.serving.queueing import (
     LEAST,
     closed_rate,
     closed_response,
@@ -32,19 +45,6 @@ from capacity_tui.engine.estimate.serving.loads.queueing import (
     slot_wait,
     started_seconds,
 )
-from capacity_tui.engine.estimate.serving.loads.rounds import (
-    ROUNDING,
-    Round,
-    best_round,
-    missed_passes,
-    most_running,
-    passes_until_read,
-    round_of,
-    round_rate,
-    together_percentile,
-)
-from capacity_tui.engine.estimate.serving.memory import room_in_cache
-from capacity_tui.engine.estimate.serving.operators import decode_pass
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import reading_phase
 from capacity_tui.engine.estimate.timing.schedule import phase_time

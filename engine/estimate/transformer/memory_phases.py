@@ -11,9 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from capacity_tui.engine.estimate.derivation import equation
-from capacity_tui.engine.estimate.transformer.attention import exchange_memory
-from capacity_tui.engine.estimate.transformer.finetuning import further_model_bytes
-from capacity_tui.engine.estimate.transformer.memory.activations import (
+from capacity_tui.engine.estimate.transformer.activations import (
     block_input,
     gradients_per_token,
     kept_in_stack,
@@ -22,7 +20,9 @@ from capacity_tui.engine.estimate.transformer.memory.activations import (
     micro_batches_in_flight,
     working_bytes,
 )
-from capacity_tui.engine.estimate.transformer.memory.loss import loss_bytes
+from capacity_tui.engine.estimate.transformer.attention import exchange_memory
+from capacity_tui.engine.estimate.transformer.finetuning import further_model_bytes
+from capacity_tui.engine.estimate.transformer.loss import loss_bytes
 from capacity_tui.engine.estimate.transformer.memory_terms import (
     FIRST,
     GRADIENTS,

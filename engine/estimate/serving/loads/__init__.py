@@ -1,1 +1,0 @@
-"""Loads of a replica: requests that come one by one, wait, run beside each other and end."""
