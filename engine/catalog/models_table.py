@@ -156,11 +156,7 @@ def name_of_count(count: float) -> str:
 
 
 def row_of_count(row_id: str, count: float, name: str = "") -> Architecture:
-    """Return a dense decoder of the usual proportions; how wide its feed-forward is follows from the count.
-
-    Args:
-        name: what it is called; by its count where nothing is given.
-    """
+    """Return a dense decoder of the usual proportions; how wide its feed-forward is follows from the count."""
     usual = _proportions()
     embedding = next(per_layer for per_layer in usual["vocabularies"] if count <= per_layer["up_to"])
     tables = (1 if embedding["tied_embeddings"] else 2) * embedding["vocab"]
@@ -220,11 +216,7 @@ class QuantizationTable(Table[Quantization]):
         super().__init__("quantization", Quantization, shipped, own, aliases)
 
     def find(self, name: str) -> Quantization:
-        """Return the row of an id, an alias or a maker's name, or EXL2 with the bits named.
-
-        Raises:
-            CatalogError: nothing is called that; the hint names the nearest known ids.
-        """
+        """Return the row of an id, an alias or a maker's name, or EXL2 with the bits named; as of any table."""
         match = _ANY_BITS.fullmatch(key_of(name))
         bits = float(match[1]) if match else 0.0
         if name in self or not _EXL2_RANGE[0] <= bits <= _EXL2_RANGE[1]:
@@ -250,11 +242,7 @@ def gguf_type(name: str) -> re.Match[str] | None:
 
 
 def format_in_name(name: str) -> str | None:
-    """Return the format of weights that a model's name says; None where it says none.
-
-    Args:
-        name: a hub id or file name, such as ``Qwen/Qwen3-8B-FP8`` or ``bartowski/gemma-2-9b-it-GGUF:Q4_K_M``.
-    """
+    """Return the format of weights in a hub id or a file's name (``Qwen/Qwen3-8B-FP8``); None where there is none."""
     gguf = gguf_type(name)
     if gguf is not None:
         return gguf[1].casefold()

@@ -53,28 +53,13 @@ class Document:
 
 
 def read_yaml(source: Path | str, file: str | None = None, *, of_other_tool: bool = False) -> Document:
-    """Read one YAML document from a file (``Path``) or from text (``str``).
-
-    Args:
-        source: the path of a file, or the text itself.
-        file: name to show in errors, when it is not the path.
-        of_other_tool: read it as PyYAML does: of a key that is given twice the last counts, and ``<<`` merges.
-
-    Raises:
-        StorageError: the file cannot be read.
-        DocumentError: it is too large, not UTF-8 text or not YAML, or holds more than plain data.
-    """
+    """Read one YAML document from a file (``Path``) or a text; of other tools the last of equal keys counts."""
     name = file or (str(source) if isinstance(source, Path) else None)
     return _Reader(read_text(source) if isinstance(source, Path) else source, name, of_other_tool).document()
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file of bounded size.
-
-    Raises:
-        StorageError: the file cannot be read.
-        DocumentError: it is too large or not UTF-8 text.
-    """
+    """Return the text of a file of bounded size; raises DocumentError where it is too large or not UTF-8 text."""
     with reading(path):
         if path.exists() and not path.is_file():
             raise StorageError("not a file", hint="name a YAML file", place=Place(str(path)))
@@ -83,12 +68,7 @@ def read_text(path: Path) -> str:
 
 
 def read_stream(stream: BinaryIO, name: str) -> str:
-    """Return the text of a stream of bounded size, such as standard input; ``name`` stands for it in errors.
-
-    Raises:
-        DocumentError: it is too large or not UTF-8 text.
-        OSError: it cannot be read.
-    """
+    """Return the text of a stream of bounded size, such as standard input; ``name`` stands for it in errors."""
     content = stream.read(LARGEST_FILE + 1)
     place = Place(name)
     if len(content) > LARGEST_FILE:
@@ -288,12 +268,7 @@ def nearest(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
 def read_aliases(
     shipped: Mapping[str, Mapping[str, str]], user_files: Sequence[Path]
 ) -> tuple[dict[str, dict[str, str]], tuple[CapacityError, ...]]:
-    """Return the aliases of each table, and the problems of the user's own.
-
-    Args:
-        shipped: alias to id, by table.
-        user_files: the user's files of the same form.
-    """
+    """Return the aliases of each table, the shipped and the user's own, and the problems of these."""
     aliases = {table: dict(names) for table, names in shipped.items()}
     problems: list[CapacityError] = []
     for path in user_files:

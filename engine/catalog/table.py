@@ -114,11 +114,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
                 yield self[row_id]
 
     def find(self, name: str) -> RowT:
-        """Return the row of an id, an alias or a maker's name, regardless of case, spaces and hyphens.
-
-        Raises:
-            CatalogError: nothing is called that; the hint names the nearest known ids.
-        """
+        """Return the row of an id, an alias or a maker's name in any spelling; CatalogError names the nearest known."""
         row_id = self.find_id(name)
         if row_id is None:
             near = self.nearest(name)
@@ -310,11 +306,7 @@ def user_files(directory: Path, stem: str) -> list[Path]:
 
 
 def stray_files(directory: Path, stems: Collection[str]) -> Iterator[CatalogError]:
-    """Yield what is wrong with the user's YAML files that no table reads.
-
-    Args:
-        stems: what files and folders there may be called, without suffix.
-    """
+    """Yield what is wrong with the user's YAML files that no table reads: those of other ``stems``."""
     for path in sorted([*directory.glob("*.y*ml"), *directory.glob("*/*.y*ml")]):
         stem = path.stem if path.parent == directory else path.parent.name
         if stem not in stems:
@@ -333,12 +325,7 @@ def refusals(
     below: KeyPath = (),
     kind: type[CapacityError] = CapacityError,
 ) -> list[CapacityError]:
-    """Return one error for each field that a model refused.
-
-    Args:
-        model: the model the data was meant for; its field names serve as suggestions.
-        below: key path of the data inside the document.
-    """
+    """Return one error for each field that a model refused, the data lying below a path of the document."""
     return [_refusal(details, model, document, below, kind) for details in error.errors(include_url=False)]
 
 

@@ -79,12 +79,7 @@ def check_promises(
     stopped: Callable[[], bool] = lambda: False,
     shown: Callable[[str, Migration], None] | None = None,
 ) -> Iterator[CheckedPromise]:
-    """Check promises one after the other.
-
-    Args:
-        wanted: the promises; all by default.
-        shown: gets the id of the promise at work and its answer so far.
-    """
+    """Check promises one after the other, by default all; ``shown`` gets the id of the one at work and its answer."""
     facts = catalog or load_catalog()
     for promise in promises() if wanted is None else wanted:
         if stopped():

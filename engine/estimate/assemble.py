@@ -190,11 +190,7 @@ def bottleneck_text(bottleneck: Bottleneck) -> str:
 
 
 def memory_estimate(work: Work, cluster: Cluster, ranges: Ranges | None = None) -> MemoryEstimate:
-    """Add what lies outside the allocator and return memory with its intervals.
-
-    Args:
-        ranges: of measured to estimated memory, by how it is counted; None for none.
-    """
+    """Add what lies outside the allocator and return memory with its intervals; without ``ranges`` there are none."""
     allocated = added(work.memory.values()) if work.allocated is None else work.allocated
     capacity = cluster.device.memory_bytes
 

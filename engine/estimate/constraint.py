@@ -94,11 +94,7 @@ ASSUMED = "assumed"  # How a limit's source begins where nothing tells what ther
 
 
 def verdicts(constraints: Sequence[Constraint], is_known: bool) -> Labels[Verdict]:
-    """Return what constraints come to, plan by plan: the gravest of what is broken, else whether all hold surely.
-
-    Args:
-        is_known: whether the memory of a device is known at all.
-    """
+    """Return what constraints come to, plan by plan: the gravest of what is broken, else whether all hold surely."""
     broken = {
         verdict: _any([~constraint.kept for constraint in constraints if constraint.broken_as is verdict])
         for verdict in (Verdict.CANNOT_RUN, Verdict.DOES_NOT_FIT, Verdict.MISSES_LIMIT)

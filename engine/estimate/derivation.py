@@ -86,11 +86,7 @@ class Record:
         return iter(self.derivations)
 
     def origin(self, value: object, names: Names, end: int | None = None) -> Derivation | None:
-        """Return the latest derivation with this result under one of these names; None where there is none.
-
-        Args:
-            end: how many derivations, from the first, to search; all by default.
-        """
+        """Return the latest of ``end`` derivations with this result under one of these names; None without."""
         key = _hashable(value)
         matches = (self._position(name, key, len(self.derivations) if end is None else end) for name in _all(names))
         position = next((match for match in matches if match is not None), None)
@@ -131,11 +127,7 @@ class Equation(Generic[Arguments]):
         self.recorded_as = function.__name__
 
     def __call__(self, *arguments: Arguments.args, **named: Arguments.kwargs) -> Number:
-        """Return the value.
-
-        Raises:
-            NoLongerWantedError: nobody waits for it any more.
-        """
+        """Return the value; raises NoLongerWantedError where nobody waits for it any more."""
         stop_if_unwanted()
         result = self.function(*arguments, **named)
         record = _record.get()

@@ -53,25 +53,14 @@ class Answer(ShownInNotebooks):
 
 
 def estimate_plan(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Answer:
-    """Estimate a plan whose fields are not ``auto``.
-
-    Raises:
-        PlanError, CatalogError, HardwareError: the plan cannot be estimated.
-    """
+    """Estimate a plan whose fields are not ``auto``."""
     facts = catalog or load_catalog()
     resolved = resolve_plan(plan, facts, machine)
     return Answer(resolved, estimate_resolved(resolved, facts))
 
 
 def estimate_resolved(resolved: ResolvedPlan, catalog: Catalog, *, recorded: bool = False) -> Estimate:
-    """Estimate a resolved plan.
-
-    Args:
-        recorded: whether the estimate keeps the equations as they were evaluated, to be explained from them.
-
-    Raises:
-        PlanError: nothing is known about this kind of model.
-    """
+    """Estimate a resolved plan; with ``recorded`` it keeps its equations, to be explained from them."""
     if recorded:
         with recording(given_numbers(resolved.cluster, catalog)) as record:
             return replace(estimate_resolved(resolved, catalog), derivations=record)
@@ -131,11 +120,7 @@ def _work_of_spec(resolved: ResolvedPlan, catalog: Catalog) -> Work:
 
 
 def estimate_run(run: TransformerRun | ServingRun, plan: Plan, evidence: Evidence | None = None) -> Estimate:
-    """Estimate the run of a transformer, or several as arrays.
-
-    Args:
-        evidence: what its names say of how sure it is; without it figures have no ranges.
-    """
+    """Estimate the run of a transformer, or several as arrays; without evidence figures have no ranges."""
     work = served_work(run) if isinstance(run, ServingRun) else transformer_work(run, plan)
     if evidence is not None:
         numbers = with_numbers(evidence, work, run.cluster.devices, run_splits(run.layout))
@@ -151,11 +136,7 @@ def served_work(run: ServingRun) -> Work:
 
 
 def transformer_work(run: TransformerRun, plan: Plan) -> Work:
-    """Return the training of a transformer as neutral work, at rates measured on the device where there are any.
-
-    Args:
-        run: the run, or several as arrays.
-    """
+    """Return the training of a transformer, or several, as neutral work, at measured rates where there are any."""
     from capacity_tui.engine.estimate.transformer.training import training_work  # noqa: PLC0415 - of its kind alone
 
     work = training_work(run, steps_of(plan.training, run.data.global_batch, run.data.sequences * run.data.seq_len))
@@ -176,11 +157,7 @@ WIDTHS = {
 
 
 def plugin_work(plan: Plan, spec: Spec, plugin: ModelPlugin, cluster: Cluster) -> Work:
-    """Return one training of a plug-in's model; the whole training is one step.
-
-    Raises:
-        PlanError: the plug-in failed.
-    """
+    """Return one training of a plug-in's model, as one step; raises PlanError where the plug-in failed."""
     calculated = plugin.calculated(spec)
     device = cluster.device
     precision = device.native(str(getattr(spec, "precision", "fp32")))

@@ -147,12 +147,7 @@ def _splits(plan: Plan) -> dict[str, Number]:
 def with_numbers(
     evidence: Evidence, work: Work, devices: Number, splits: Mapping[str, Number] | None = None
 ) -> Evidence:
-    """Return evidence with what the work tells.
-
-    Args:
-        work: what the run does, or several as arrays.
-        splits: ways in which the devices share the work, where several layouts do; those of the plan by default.
-    """
+    """Return evidence with what the work tells, or several as arrays; ``splits`` are by default the plan's own."""
     numbers = {"length": work.units_per_sample, "devices": devices, "parameters": work.facts.parameters}
     if work.served is not None:
         numbers["batch"] = work.served.batch
@@ -163,11 +158,7 @@ def with_numbers(
 def with_further_run(
     estimate: Estimate, resolved: ResolvedPlan, figure: FigureName, catalog: Catalog
 ) -> tuple[UserRuns, RunFeatures, float]:
-    """Return the runs of the user's own with one more: of this very plan, just as it is estimated.
-
-    Args:
-        figure: what it tells: ``step`` or ``memory``.
-    """
+    """Return the runs of the user's own with one more that tells a figure: of this plan, as it is estimated."""
     device = resolved.cluster.device
     like = run_like(resolved.plan, resolved.family, resolved.shape, device, catalog)
     own, usual = user_runs_of(device.efficiency.runs, catalog), _usual_context_bytes(device)

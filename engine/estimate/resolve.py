@@ -232,21 +232,12 @@ def _refuse_open(plan: Plan) -> None:
 
 
 def unsaid(resolved: ResolvedPlan, reasons: Mapping[str, str]) -> tuple[Assumption, ...]:
-    """Return what a settled plan has that nobody wrote, the most important first.
-
-    Args:
-        reasons: why each field that was open got its value, by path.
-    """
+    """Return what a settled plan has that nobody wrote, the most important first, with reasons by path."""
     return ordered(resolved.plan, _unsaid(resolved, reasons))
 
 
 def with_assumed(estimate: Estimate, plan: Plan, earlier: Iterable[Assumption]) -> Estimate:
-    """Return an estimate that tells also what was assumed before its plan was made.
-
-    Args:
-        plan: the plan as settled, whose values count.
-        earlier: what was assumed where the plan was said in a line.
-    """
+    """Return an estimate of a settled plan that tells also what was assumed before its plan was made."""
     there = (Assumption(entry.key, _value(plan, entry.key), entry.why, entry.moves) for entry in earlier)
     return replace(estimate, assumed=ordered(plan, (*there, *estimate.assumed)))
 

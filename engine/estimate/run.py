@@ -205,11 +205,7 @@ class Numerics:
 def training_numerics(
     training: TrainingSection, row: Framework, catalog: Catalog, *, on_processor: bool = False
 ) -> Numerics:
-    """Return the bytes of a training section whose fields are settled.
-
-    Raises:
-        CatalogError: an optimizer or a number format nobody knows.
-    """
+    """Return the bytes of a training section whose fields are settled."""
     optimizer = catalog.optimizers.find(training.optimizer)
     kept = catalog.precisions.find(training.precision)
     full = kept.master_bytes == 0.0

@@ -60,11 +60,7 @@ class Explanation:
 
 
 def explain_estimate(resolved: ResolvedPlan, estimate: Estimate, name: str, catalog: Catalog) -> Explanation:
-    """Explain one figure from its estimate's own work and the equations it recorded; nothing is computed again.
-
-    Raises:
-        PlanError: no result has that key.
-    """
+    """Explain one figure from its estimate's own work and the equations it recorded; nothing is computed again."""
     key = named_figure(name, estimate, str(resolved.plan.task))
     with recording(after=estimate.derivations) as record:
         value = figure(estimate, key)

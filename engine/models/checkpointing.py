@@ -30,11 +30,7 @@ def checkpointing_name(value: object) -> object:
 
 
 def checkpointing(name: str, catalog: Catalog | None = None) -> Checkpointing:
-    """Return what a checkpointing name recomputes: a row, every Nth layer, or modules joined by ``+``.
-
-    Raises:
-        CatalogError: it is none of these; the hint says what is allowed.
-    """
+    """Return what a checkpointing name recomputes: a row, every Nth layer, or modules joined by ``+``."""
     catalog = catalog or load_catalog()
     row = catalog.checkpointings.get(name)
     if row is not None:

@@ -78,11 +78,7 @@ def is_classical(name: object) -> bool:
 
 
 def family_of(name: str | None, catalog: Catalog) -> Family:
-    """Return the family of a model name; a plan with a model file has none and is a transformer.
-
-    Raises:
-        PlanError: no model or family is called that.
-    """
+    """Return the family of a model name; a plan with a model file has none and is a transformer."""
     if name is None:
         return FAMILIES["transformer_decoder"]
     family = _FAMILY_BY_KEY.get(key_of(name))
@@ -116,11 +112,7 @@ def presumed_family(name: str | None, catalog: Catalog) -> Family:
 
 
 def refuse_training(name: str | None, catalog: Catalog) -> None:
-    """Refuse to train a part of a model whose training needs the rest of it.
-
-    Raises:
-        PlanError: the model is one of these.
-    """
+    """Refuse to train a part of a model whose training needs the rest of it."""
     row_id = None if name is None else catalog.architectures.find_id(name)
     if row_id is not None and (reason := catalog.architectures[row_id].untrained):
         hint = "serve it, or name the model whose training is alike"
@@ -240,11 +232,7 @@ _BY_KEY = {key_of(name): name for name in FAMILIES}
 
 
 def spec_type_of(name: str | None, kind: Kind, spec: Mapping[str, object] | None = None) -> type[Spec] | None:
-    """Return the class of a model's own parameters; None for a transformer whose sizes a catalogue or a file gives.
-
-    Args:
-        spec: what a plan gives of them, where defaults that follow from it matter.
-    """
+    """Return the class of a model's own parameters; None for a transformer whose sizes a catalogue or a file gives."""
     if name is None:
         return None
     family = _BY_KEY.get(key_of(name), name)

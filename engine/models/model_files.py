@@ -56,12 +56,7 @@ class GgufHeader:
 
 
 def read_gguf(file: Path) -> GgufHeader:
-    """Read the header of a GGUF file (version 2 or 3, little-endian).
-
-    Raises:
-        StorageError: the file cannot be read.
-        PlanError: it is not GGUF, or its header is damaged; names file and key.
-    """
+    """Read the header of a GGUF file (version 2 or 3, little-endian); raises PlanError where it is damaged."""
     try:
         if not file.is_file() and file.exists():
             raise PlanError("not a file", place=Place(str(file)))

@@ -39,12 +39,7 @@ class ForeignFaultError(Exception):
 
 
 def run_foreign(code: Callable[[], Returned]) -> Returned:
-    """Run a function of another package in a thread of its own; what it prints goes to stderr, beside the data.
-
-    Raises:
-        ForeignFaultError: it raised anything, ``SystemExit`` included, or took longer than it may; it then runs on
-            unheeded until the program ends.
-    """
+    """Run a function of another package in a thread, printing to stderr; ForeignFaultError where it fails or lasts."""
     call = _Call(code)
     thread = threading.Thread(target=call.run, name="plug-in", daemon=True)
     with redirect_stdout(sys.stderr):
@@ -142,11 +137,7 @@ class ModelPlugin:
     calculate: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
     def calculated(self, spec: Spec) -> Calculated:
-        """Return sizes and work for a set of parameters.
-
-        Raises:
-            PlanError: the plug-in failed, or returned something else.
-        """
+        """Return sizes and work for a set of parameters; raises PlanError where the plug-in failed."""
         place = Place(field=Key.MODEL_SPEC)
         try:
             returned = run_foreign(lambda: dict(self.calculate(spec.model_dump())))

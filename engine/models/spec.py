@@ -45,11 +45,7 @@ SpecT = TypeVar("SpecT", bound=Spec)
 
 
 def read_spec(kind: type[SpecT], values: Mapping[str, object]) -> SpecT:
-    """Return the parameters of a family from ``model.spec`` of a plan.
-
-    Raises:
-        PlanError: an unknown key, with the nearest known one, or a value that is not allowed.
-    """
+    """Return the parameters of a family from ``model.spec`` of a plan; PlanError names the nearest known key."""
     named = {kind.other_names.get(key, key): value for key, value in values.items()}
     written = {name: key for key in values for name in [kind.other_names.get(key, key)]}
     try:

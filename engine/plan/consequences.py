@@ -51,15 +51,7 @@ def is_model_file(name: str, catalog: Catalog) -> bool:
 
 
 def brought_by_model(before: Plan, after: Plan, catalog: Catalog) -> dict[str, object]:
-    """Return what follows from another model: its parameters, and a task and settings that its kind has.
-
-    Args:
-        before: the plan with the model it had.
-        after: the same with another name or file.
-
-    Raises:
-        PlanError: no model is called that.
-    """
+    """Return what follows from another model: its parameters, and a task and settings that its kind has."""
     name = after.model.name
     kind = presumed_family(None, catalog).kind if name in (None, AUTO) else family_of(name, catalog).kind
     brought: dict[str, object] = {Key.MODEL_SPEC: _first_parameters(before, name, kind, catalog)}

@@ -111,12 +111,7 @@ def _read(path: str, text: str) -> object:
 
 
 def leaves(data: Mapping[str, object], whole: Collection[str] = (), under: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the values of nested sections by their paths, those of some sections together.
-
-    Args:
-        whole: paths of the sections that are one value.
-        under: what the paths begin with.
-    """
+    """Yield the values of nested sections by their paths below one; those of ``whole`` sections together."""
     for name, value in data.items():
         path = f"{under}{name}"
         if isinstance(value, Mapping) and value and path not in whole:
@@ -326,11 +321,7 @@ _PATH = Key.SCENARIOS
 
 
 def pinned(plan: Plan, scenario: Plan, name: str = "") -> Plan:
-    """Return a plan with another one next to it, under a name, else the first letter that is free.
-
-    Raises:
-        PlanError: there are as many as there may be.
-    """
+    """Return a plan with another one next to it, under a name, else the first letter that is free."""
     is_free = is_scenario_name(name) and name not in plan.scenarios
     name = name if is_free else next(letter for letter in ascii_uppercase if letter not in plan.scenarios)
     return _with_scenarios(plan, {**plan.scenarios, name: scenario.model_copy(update={_PATH: {}})})
@@ -347,11 +338,7 @@ def taken(plan: Plan, name: str) -> Plan:
 
 
 def renamed(plan: Plan, name: str, new: str) -> Plan:
-    """Return a plan with another name for one of its compared plans, which stays in its place.
-
-    Raises:
-        PlanError: the name is invalid or taken.
-    """
+    """Return a plan with another name for one of its compared plans, which stays in its place."""
     new = new.strip()
     if not is_scenario_name(new):
         raise PlanError("not a name", repr(new), "allowed: 1 to 40 characters without a dot", Place(field=_PATH))

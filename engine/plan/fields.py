@@ -310,11 +310,7 @@ class HardwareFacts:
 def field_context(
     plan: Plan, kind: Kind, task: str, catalog: Catalog, hardware: HardwareFacts | None = None
 ) -> FieldContext:
-    """Return what decides whether fields have an effect.
-
-    Args:
-        hardware: what is known of its hardware; by default what the plan says.
-    """
+    """Return what decides whether fields have an effect; ``hardware`` is by default what the plan says."""
     known = hardware or HardwareFacts(plan.hardware.devices, plan.hardware.per_node)
     engines, shape = catalog.engine_rows(plan.inference.engine), _shape(plan, kind, catalog)
     return FieldContext(

@@ -328,12 +328,7 @@ def given_sizes(section: ParallelismSection) -> frozenset[str]:
 
 
 def with_following(layout: Layout, stated: Collection[str]) -> Layout:
-    """Return a layout with the sizes that follow from others.
-
-    Args:
-        layout: sizes; over arrays of layouts too.
-        stated: names of those in ``FOLLOWING`` that stay as they are.
-    """
+    """Return a layout, or arrays, with the sizes that follow from others but those that are ``stated``."""
     # Without stages there are no pieces of a pipeline to take turns.
     follow: dict[str, Number] = {"interleave": where(layout.pp > 1, layout.interleave, 1.0)}
     if "etp" not in stated:
@@ -347,12 +342,7 @@ def with_following(layout: Layout, stated: Collection[str]) -> Layout:
 
 
 def possible(layout: Layout, *besides: LayoutRule) -> Flags:
-    """Return where a layout can be at all, over its broadcast arrays.
-
-    Args:
-        layout: sizes, arrays where several layouts are judged.
-        besides: rules to keep that would only be remarked on.
-    """
+    """Return where a layout can be at all, over its broadcast arrays; it is to keep the rules ``besides`` too."""
     kept = np.asarray(True)
     for rule in (*LAYOUT_RULES, *besides):
         if rule.refuses or rule in besides:
@@ -361,11 +351,7 @@ def possible(layout: Layout, *besides: LayoutRule) -> Flags:
 
 
 def require(rule: LayoutRule, layout: Layout) -> None:
-    """Raise where a single layout breaks a rule.
-
-    Raises:
-        PlanError: it names the rule, the sizes, the field and what to do.
-    """
+    """Raise PlanError where a single layout breaks a rule, with the sizes, the field and what to do."""
     if not np.all(rule.holds(layout)):
         sizes = {"needed": f"{float(layout.dp * layout.model):.0f}", "dp": f"{float(layout.dp):.0f}"}
         raise PlanError(rule.broken, rule.figures(layout), rule.remedy.format(**sizes), Place(field=rule.field))

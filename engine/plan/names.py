@@ -121,11 +121,7 @@ _LOOKUPS: Mapping[str, Callable[[str, Catalog], object]] = {
 
 
 def refuse_unknown_names(plan: Plan, catalog: Catalog) -> None:
-    """Check that the catalogue has what a plan names in training and inference.
-
-    Raises:
-        PlanError: it has not; the hint names the nearest names, and ``further`` what else it has not.
-    """
+    """Raise PlanError where training or inference names what the catalogue has not, with the nearest names."""
     faults = tuple(_faults(plan, catalog))
     if faults:
         faults[0].further = faults[1:]
@@ -195,11 +191,7 @@ _ANY_MODEL = "transformer_decoder"  # A model that every field of a plan may sta
 
 
 def field_path(name: str) -> str:
-    """Return the path of a field by its path, or by the end of it where no other field ends so.
-
-    Raises:
-        PlanError: there is no such field; the hint names the nearest.
-    """
+    """Return the path of a field by it, or by its end where no other ends so; PlanError names the nearest."""
     known = all_fields()
     if name in known or (name.startswith(OWN_PARAMETERS) and name != OWN_PARAMETERS):
         return name
@@ -213,11 +205,7 @@ def field_path(name: str) -> str:
 
 
 def field_value(path: str, text: str, catalog: Catalog) -> object:
-    """Return the value of a field that a text stands for, as a plan would hold it.
-
-    Raises:
-        PlanError: the field does not take it; the hint names what is allowed.
-    """
+    """Return the value of a field that a text stands for, as a plan would hold it."""
     try:
         written = read_yaml(text).data
     except DocumentError as error:

@@ -310,11 +310,7 @@ def is_scenario_name(name: str) -> bool:
 
 
 def checked_names(scenarios: Mapping[str, object]) -> Mapping[str, object]:
-    """Return scenarios as they are; used by the plan's validator.
-
-    Raises:
-        ValueError: one name is invalid, or there are too many.
-    """
+    """Return scenarios as they are; raises ValueError where a name is invalid or there are too many."""
     for name in scenarios:
         if not is_scenario_name(name):
             raise ValueError("allowed: names of 1 to 40 characters without a dot")

@@ -32,12 +32,7 @@ MOST_FAULTS = 20  # Most faults reported of one file
 
 
 def plan_error(error: ValidationError, document: Document, origins: Mapping[Path, Path]) -> PlanError:
-    """Return the first thing wrong with a plan, in the order of its file, with the others as ``further``.
-
-    Args:
-        document: the plan's data and the line of each key.
-        origins: where a value stood in the file, by its path in the plan, where they differ.
-    """
+    """Return the first thing wrong with a plan, in the order of its file, with the others as ``further``."""
     faults: dict[Path, tuple[int, bool, ErrorDetails]] = {}
     for details in error.errors(include_url=False):
         path = _known_part(details["loc"])

@@ -218,11 +218,7 @@ def format_of_suffix(suffix: str) -> str | None:
 
 
 def known_format(name: object) -> object:
-    """Return the name of a form as it is; used by the plan's validator.
-
-    Raises:
-        ValueError: naming what is allowed.
-    """
+    """Return the name of a form as it is; raises ValueError where there is no such form."""
     if not isinstance(name, str) or name not in REPORT_FORMATS:
         raise ValueError(f"allowed: {', '.join(REPORT_FORMATS)}")
     return name

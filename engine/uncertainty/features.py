@@ -98,12 +98,7 @@ class Bins:
         return differences
 
     def nearest(self, features: RunFeatures, spreads: Mapping[str, float]) -> Nearest:
-        """Return the bin that differs least.
-
-        Args:
-            features: of a run, or of several as arrays.
-            spreads: what one difference of each name adds to the spread.
-        """
+        """Return the bin that differs least, by what a difference of each name adds to the spread."""
         if any(np.ndim(number) for number in (*features.splits.values(), *features.numbers.values())):
             return Nearest({DISTANCE: self._least(features, spreads)}, {}, None)
         differences = self.differences(features)

@@ -153,12 +153,7 @@ def _with_user_runs(usual: Spread, own: UserSpread) -> Spread:
 
 
 def spread_here(name: str, usual: float, here: Mapping[str, float], repeat: float) -> float:
-    """Return the spread of a part: that of this machine where it is known, else the usual one.
-
-    Args:
-        usual: its spread among published runs.
-        repeat: spread between runs of one plan, which no measurement goes below.
-    """
+    """Return the spread of a part: that of this machine, not below its repeats, where known, else the usual one."""
     return max(here[name], repeat) if name in here else usual
 
 
@@ -234,12 +229,7 @@ class MeasuredNetworks:
 
 
 def measured_networks(networks: Sequence[Level], inside: Number) -> MeasuredNetworks | None:
-    """Return how sure the networks of a cluster are; None unless each was measured and tells its error.
-
-    Args:
-        networks: its levels around what devices reach directly.
-        inside: devices that reach each other directly.
-    """
+    """Return how sure the networks around what devices reach directly are; None unless each was measured."""
     errors = [level.error for level in networks if level.error is not None]
     if not errors or len(errors) < len(networks):
         return None

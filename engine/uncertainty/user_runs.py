@@ -68,11 +68,7 @@ class UserSpread:
     alike: Floats  # likeness of the further run, or of several, to each by words and numbers
 
     def variance(self, unsure: Unsure) -> Number:
-        """Return the variance of the logarithm of measured over estimated.
-
-        Args:
-            unsure: what makes the further run unsure, without runs of the user's own.
-        """
+        """Return the variance of the logarithm of measured over estimated, ``unsure`` without the user's runs."""
         return self.errors.variance(self.alike, unsure)
 
 
@@ -90,12 +86,7 @@ class UserRuns:
         return math.exp(-self._times().mean(alike)) if np.any(alike) else 1.0
 
     def context_bytes(self, words: Words, numbers: Numbers, usual: float) -> float:
-        """Return the memory outside the allocator of such a run.
-
-        Args:
-            words, numbers: what it is like.
-            usual: its memory outside the allocator without any run.
-        """
+        """Return the memory outside the allocator of such a run; without any run it is the ``usual``."""
         alike = self._similarities(self._held, words, numbers)
         if not np.any(alike):
             return usual
@@ -116,12 +107,7 @@ class UserRuns:
         return UserSpread(self._times(), alike) if np.any(alike) else None
 
     def memory_spread(self, words: Words, numbers: Numbers, usual: float) -> UserSpread | None:
-        """Return what the runs say of how sure memory is; None where no run is of the kind.
-
-        Args:
-            words, numbers: what a run is like.
-            usual: its memory outside the allocator without any run.
-        """
+        """Return what the runs say of how sure memory is; None where no run is of the kind."""
         alike = self._similarities(self._held, words, numbers)
         return UserSpread(self._peaks(usual), alike) if np.any(alike) else None
 
@@ -171,11 +157,7 @@ class _Errors:
         self._disturbed = np.diag(likeness.scatter**2 * (1.0 / weights - 1.0) + SMALLEST)
 
     def mean(self, alike: Floats) -> float:
-        """Return the error that a further run is expected to have: of a plan that was seen, what was seen.
-
-        Args:
-            alike: how alike it is to each run by words and numbers.
-        """
+        """Return the error that a further run is expected to have: of a plan that was seen, what was seen."""
         factors, further = self._widened(self._between, alike)
         wide, usual = self._usual * factors, float(alike @ self._usual / alike.sum() * further)
         covariance = np.outer(wide, wide) * self._correlation(self._between) + self._disturbed
@@ -192,12 +174,7 @@ class _Errors:
         return float(spreads * alike @ np.linalg.solve(covariance, np.expm1(self._errors)))
 
     def variance(self, alike: Floats, unsure: Unsure) -> Number:
-        """Return the variance of a further run, or of several.
-
-        Args:
-            alike: how alike it is to each run by words and numbers.
-            unsure: what makes it unsure, without runs of the user's own.
-        """
+        """Return the variance of a further run, or of several, by how alike it is to each run."""
         usual = np.sqrt(np.maximum(added(np.square(deviation) for deviation in unsure.values()), SMALLEST))
         common = added(
             np.asarray(unsure.get(part, 0.0))[..., None] * self._unsure[:, at] for at, part in enumerate(self._parts)

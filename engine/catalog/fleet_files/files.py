@@ -135,13 +135,7 @@ def guide_instances() -> tuple[str, ...]:
 def add_entries(
     content: FleetFileContent, id_of: Callable[[str], str | None], section: str, document: Document, at: KeyPath
 ) -> None:
-    """Add the rows of one section of a file.
-
-    Args:
-        id_of: returns the id of a row that is known by a name.
-        section: name of the section, which is that of the table too.
-        at: where the section stands in it.
-    """
+    """Add the rows of a section, which stands ``at`` a path of the document; ``id_of`` finds known rows by name."""
     data: Any = document.data
     for step in at:
         data = data[step]

@@ -46,11 +46,7 @@ class FleetFileContent:
     remarks: list[Remark] = field(default_factory=list)  # what was read otherwise than it is written
 
     def add(self, table: str, document: Document, rows: Mapping[str, tuple[KeyPath, Any]]) -> None:
-        """Add rows to a table.
-
-        Args:
-            rows: by id, where each stands in the document, and its fields.
-        """
+        """Add rows to a table: by id, where each stands in the document, and its fields."""
         lines: dict[KeyPath, int] = {}
         for row_id, (path, _) in rows.items():
             depth = len(path)
@@ -66,12 +62,7 @@ _VISIBLE = re.compile(r"[^\n]")
 
 
 def read_commented_json(path: Path) -> Document:
-    """Return the data of a JSON file; comments (``//`` and ``/* */``) and commas too many do no harm.
-
-    Raises:
-        StorageError: the file cannot be read.
-        DocumentError: it is too large, not text or not JSON.
-    """
+    """Return the data of a JSON file; comments (``//`` and ``/* */``) and commas too many do no harm."""
     # Without its comments JSON is YAML; what is taken out leaves blanks, so that lines stay what they are.
     plain = _TEXT_OR_NOT.sub(lambda match: match[1] or _VISIBLE.sub(" ", match[0]), read_text(path))
     try:
@@ -104,11 +95,7 @@ def add_instances(
     document: Document,
     at: KeyPath,
 ) -> None:
-    """Add the instances of a file.
-
-    Args:
-        at: where the entries stand in it.
-    """
+    """Add the instances of a file, whose entries stand ``at`` a path of it."""
     data: Any = document.data
     for step in at:
         data = data[step]
@@ -345,12 +332,7 @@ _SAME_MEMORY = 0.1
 
 
 def accelerator_of(name: str, memory_gb: float, accelerators: Table[Accelerator]) -> str | None:
-    """Return the id of a device that is called so and has such a memory; None where there is none.
-
-    Args:
-        name: as ``NVIDIA H100``.
-        memory_gb: its memory, by which devices of one name are told apart.
-    """
+    """Return the id of a device of a name, as ``NVIDIA H100``, with such a memory; None where there is none."""
     for spelled in (f"{name} {memory_gb:g}GB", name):
         row = accelerators.known(spelled)
         if row is not None and _has(row, memory_gb):

@@ -154,12 +154,7 @@ def day_of_file(path: Path) -> date:
 
 
 def price_age(day: str | date | None, on: date | None = None) -> PriceAge:
-    """Return how old a price is.
-
-    Args:
-        day: when it was seen; of a month or a year alone its last day counts.
-        on: the day to count from; the present one by default.
-    """
+    """Return how old a price is, by default today; of a month or a year alone its last day counts."""
     last_day, now = _last_day(day), on or today()
     if last_day is None or last_day > now:
         return PriceAge(None, True, "undated", "undated")

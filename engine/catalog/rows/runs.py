@@ -95,11 +95,7 @@ def pattern(text: str) -> re.Pattern[str]:
 
 
 def parse_expression(text: str) -> Expression:
-    """Return the expression that a text of the language stands for.
-
-    Raises:
-        ValueError: it has not one placeholder, or is no regular expression.
-    """
+    """Return the expression that a text stands for; raises ValueError where it has not one placeholder."""
     placeholders = _PLACEHOLDER.findall(text)
     if len(placeholders) != 1:
         raise ValueError(f"an expression holds one of <number> <s> <ms> <1/s> <size> ...: {text[:80]!r}")

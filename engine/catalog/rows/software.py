@@ -380,11 +380,7 @@ def covers(row: Released, release: str) -> bool:
 
 
 def rows_of_release(rows: Iterable[ReleasedT], name: str, release: str) -> Sequence[ReleasedT]:
-    """Return the rows that stand for a release of some software.
-
-    Raises:
-        CatalogError: none does; the hint names those that are known.
-    """
+    """Return the rows that stand for a release of some software; raises CatalogError where none does."""
     rows = tuple(rows)
     fitting = [row for row in rows if covers(row, release)]
     if not fitting:

@@ -144,12 +144,7 @@ class Rates:
 
 
 def rates_of(device: Device, row: Algorithm, common: Algorithm, precision: str, cores: Number) -> Rates:
-    """Return the rates of a fit.
-
-    Args:
-        common: constants that all algorithms share.
-        cores: cores it may use; on a GPU its multiprocessors.
-    """
+    """Return the rates of a fit on so many cores; on a GPU those are its multiprocessors."""
     on_cpu = device.is_processor
     used = 1.0 if row.single_threaded and on_cpu else cores
     stream = device.bandwidth * device.efficiency.stream

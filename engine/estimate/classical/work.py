@@ -46,11 +46,7 @@ GPU_LOOPS = "speed of a GPU in loops of its own: by analogy with gradient boosti
 
 
 def settle_classical(plan: Plan, family: str, device: Device) -> ClassicalSpec:
-    """Return the parameters of a classical plan with every default filled in.
-
-    Raises:
-        PlanError: an unknown key, a value that is not allowed, or one that is still ``auto``.
-    """
+    """Return the parameters of a classical plan with every default filled in; PlanError where one is not allowed."""
     spec = read_spec(CLASSICAL_SPECS[family], plan.model.spec)
     for name in ("precision", "n_jobs"):
         if getattr(spec, name) == AUTO:
@@ -68,11 +64,7 @@ def settle_classical(plan: Plan, family: str, device: Device) -> ClassicalSpec:
 def classical_work(
     spec: ClassicalSpec, family: str, cluster: Cluster, catalog: Catalog, efficiency: float | None = None
 ) -> Work:
-    """Return one fit of a settled plan as neutral work; the fit is one step.
-
-    Args:
-        efficiency: share of the peak that matrix products reach, where the plan says so.
-    """
+    """Return one fit of a settled plan as neutral work, as one step; ``efficiency`` is that of products in the plan."""
     device, on_cpu = cluster.device, cluster.device.is_processor
     rates = fit_rates(spec, family, device, catalog, efficiency)
     fit = fit_of(spec, rates)
@@ -107,11 +99,7 @@ def _place(name: str) -> Place:
 
 
 def reasonable_rows(family: str, device: Device, catalog: Catalog) -> int:
-    """Return the most rows that are fitted in reasonable time and inside memory, with every other default.
-
-    Raises:
-        PlanError: the device has no rate for the algorithm's numbers.
-    """
+    """Return the most rows that are fitted in reasonable time and inside memory, with every other default."""
     resolved = settle_classical(Plan(model=ModelSection(name=family)), family, device)
     rates = fit_rates(resolved, family, device, catalog, None)
     memory = np.inf if device.memory_bytes is None else float(np.max(device.memory_bytes))
@@ -232,11 +220,7 @@ def step_range(row: Algorithm, spec: Spec | None) -> Range:
 
 
 def fit_rates(spec: ClassicalSpec, family: str, device: Device, catalog: Catalog, efficiency: float | None) -> Rates:
-    """Return what the machine reaches for a fit whose precision and cores are settled.
-
-    Args:
-        efficiency: share of the peak that matrix products reach, where the plan says so.
-    """
+    """Return what the machine reaches for a settled fit; ``efficiency`` is what the plan says of matrix products."""
     cores = float(spec.n_jobs or device.units) if device.is_processor else float(device.units)
     rates = rates_of(device, catalog.algorithms[family], catalog.algorithms[COMMON], str(spec.precision), cores)
     return rates if efficiency is None else replace(rates, reach=efficiency)

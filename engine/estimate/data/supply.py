@@ -58,11 +58,7 @@ class Supply:
         return None if self.units is None else self.units * self.unit_bytes
 
     def delivery(self, units: Number) -> Delivery:
-        """Return how the data of one step arrive.
-
-        Args:
-            units: tokens or samples of the step.
-        """
+        """Return how the data of one step arrive; ``units`` are tokens or samples of the step."""
         reading = read_seconds(units, self.unit_bytes, self.nodes, self.bandwidth)
         decoding = decode_seconds(units, self.devices, self.workers, self.core_rate)
         arriving = arrival_seconds(reading, decoding, self.workers)
@@ -70,11 +66,7 @@ class Supply:
 
 
 def supply_of(plan: Plan, content: Content, cluster: Cluster, catalog: Catalog) -> Supply:
-    """Return how the data of a training arrive; what its plan leaves open is taken as it usually is.
-
-    Args:
-        plan: settled, but for its data.
-    """
+    """Return how the data of a training arrive; what its plan leaves open is taken as it usually is."""
     data = plan.data
     row = format_row(data.format, content, catalog)
     size = stored_bytes(row, content)

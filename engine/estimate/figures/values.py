@@ -96,11 +96,7 @@ def _as_interval(value: Number | Interval) -> Interval:
 
 
 def read_figure(estimate: Figured, key: str) -> Value:
-    """Return a figure by its result key; None where there is none, 0 for a part that this kind of run lacks.
-
-    Raises:
-        KeyError: no result has that key.
-    """
+    """Return a figure by its result key; None where there is none, 0 for a part that this kind of run lacks."""
     if key in METRICS:
         return METRICS[key].read(estimate)
     group, _, part = key.rpartition(".")
@@ -277,11 +273,7 @@ def figure_keys(name: str, task: str | None = None, known: Iterable[str] = METRI
 
 
 def named_figure(name: str, estimate: Estimate, task: str | None = None) -> str:
-    """Return the result key of a figure of an estimate: of several that a name means the first that it has.
-
-    Raises:
-        PlanError: no figure is called that.
-    """
+    """Return the result key of a figure of an estimate: of several that a name means the first that it has."""
     if (key := result_key(name.strip())) in keys(estimate):
         return key
     named = figure_keys(name, task, keys(estimate))

@@ -208,11 +208,7 @@ def surrounded_weights(fullest: Number, others: Number) -> Number:
 
 
 def _weights_and_activations(run: NetworkRun, part: str = "") -> tuple[Number, Number]:
-    """Return the bytes of both of one network; gradients and states of a trained one come on top.
-
-    Args:
-        part: the result key that the bytes of its weights are, where there are no others.
-    """
+    """Return the bytes of both of one network; gradients and states of a trained one come on top."""
     layout, numerics, network = run.layout, run.numerics, run.network
     shard = layout.shard if layout.zero >= 3 else 1.0
     weights = sharded_bytes.for_part(part)(run.weight_bytes, float(network.parameters), 0.0, shard, 1.0)

@@ -33,12 +33,7 @@ PLACES = 32
 
 
 def burst_load(run: ServingRun, held: Number, steady: Steady) -> Finite:
-    """Return what requests see of one replica.
-
-    Args:
-        held: sequences that the cache holds.
-        steady: what they would see, did the load go on.
-    """
+    """Return what requests see of one replica; ``steady`` is what they would see, did the load go on."""
     with unrecorded():
         like = np.zeros_like(np.asarray(steady.stay + run.users + run.requests + run.traffic.beyond, dtype=np.float64))
         return _Burst(run, held + like, steady, like).seen()

@@ -130,12 +130,7 @@ class Finite:
 
 
 def finite_load(run: ServingRun, held: Number, steady: Steady) -> Finite:
-    """Return what requests see of one replica.
-
-    Args:
-        held: sequences that the cache holds.
-        steady: what they would see, did the load go on.
-    """
+    """Return what requests see of one replica; ``steady`` is what they would see, did the load go on."""
     with unrecorded():
         like = np.zeros_like(np.asarray(steady.stay + run.rate + run.requests + run.traffic.beyond, dtype=np.float64))
         return _Stepped(run, run.requests + like, held + like, steady).seen()

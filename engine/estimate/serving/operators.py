@@ -181,12 +181,7 @@ def mixed_operators(run: ServingRun, prompts: Pass, answers: Pass) -> tuple[Oper
 
 
 def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> tuple[Product, ...]:
-    """Return the matrix products of all layers on the device, for ``rows`` tokens.
-
-    Args:
-        rows: tokens of a pass.
-        encodes: whether the encoder of an encoder-decoder runs, rather than its decoder.
-    """
+    """Return the matrix products of all layers on the device, for ``rows`` tokens, of decoder or encoder."""
     layout = run.layout
     shape, counts = run.shape, run.counts
     layers = shape.layers * (1.0 - run.host.share)

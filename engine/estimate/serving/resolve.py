@@ -54,11 +54,7 @@ def vendor_of(device: Device, catalog: Catalog) -> str:
 
 
 def choose_engine(rows: Iterable[InferenceEngine], name: str, vendor: str) -> InferenceEngine:
-    """Return the row of an engine that fits a vendor best.
-
-    Raises:
-        PlanError: none of them runs on devices of the vendor.
-    """
+    """Return the row of an engine that fits a vendor best; raises PlanError where none runs on its devices."""
     rows = tuple(rows)
     fitting = [row for row in rows if vendor in (row.vendors or (vendor,))]
     if not fitting:
@@ -70,12 +66,7 @@ def choose_engine(rows: Iterable[InferenceEngine], name: str, vendor: str) -> In
 
 
 def kernel_id(engine: InferenceEngine, weights: Quantization, vendor: str = "", *, in_blocks: bool = False) -> str:
-    """Return the row of the kernels with which an engine reads a format of weights.
-
-    Args:
-        vendor: maker of the device, whose library may be another one.
-        in_blocks: whether the model is published in it, with a scale of each block.
-    """
+    """Return the row of kernels with which an engine reads a format of weights, ``in_blocks`` with scales of each."""
     own = f"{weights.id}-{vendor.lower()}"
     names = (*((f"{weights.id}-blocks",) if in_blocks else ()), own, weights.id, weights.family)
     return next((row for name in names if (row := engine.kernels.get(name))), engine.kernels["packed"])
@@ -88,12 +79,7 @@ def published_in_blocks(model: ModelSection, weights: Quantization, catalog: Cat
 
 
 def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalog) -> ServingRun:
-    """Return the run of a settled plan.
-
-    Raises:
-        CatalogError: a quantization nobody knows.
-        PlanError: a combination that does not make sense.
-    """
+    """Return the run of a settled plan."""
     inference, device = plan.inference, cluster.device
     _check_spread(inference, shape)
     quantization = catalog.quantizations.find(inference.weights_format)
@@ -215,11 +201,7 @@ def readings(
 
 
 def reading(kernel: WeightKernel, packed: float) -> Reading:
-    """Return a row of kernels in bytes a second.
-
-    Args:
-        packed: 1 where they unpack weights.
-    """
+    """Return a row of kernels in bytes a second; ``packed`` is 1 where they unpack weights."""
     return Reading(
         bandwidth=kernel.bandwidth,
         matrix=kernel.matrix,

@@ -354,11 +354,7 @@ def passes_of_prompts(
 
 
 def runtime(engine: InferenceEngine, catalog: Catalog, claim: float) -> Runtime:
-    """Return an engine's row in seconds and bytes.
-
-    Args:
-        claim: share of device memory that engines take which take a share.
-    """
+    """Return an engine's row in seconds and bytes; ``claim`` is the share of device memory that engines take."""
     return numbers_of(
         Runtime,
         engine,

@@ -94,12 +94,7 @@ def attention_rates(row: AttentionKernel, device: Device, catalog: Catalog) -> A
 
 
 def attention_kernel(wanted: str, device: Device, software: Framework | None, catalog: Catalog) -> AttentionKernel:
-    """Return the kernel that runs where a plan wants one: that, or what takes its place on the device.
-
-    Args:
-        wanted: row of attention_kernels.yaml, or ``flash`` for the best that device and software have.
-        software: the framework, whose own kernels come first; None where there is none.
-    """
+    """Return the kernel that runs where a plan wants one, or the best (``flash``); the framework's own come first."""
     table, row = catalog.attention_kernels, device.efficiency.row
     setting = device_setting(SETTING, device, catalog)
     named = table.get(wanted)

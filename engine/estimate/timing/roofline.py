@@ -260,12 +260,7 @@ def unpacking_bytes(weights: Number, packed: Number, moved: Number) -> Number:
 
 
 def as_measured(work: Work, device: Device, precision: str) -> Work:
-    """Return the work with measured rates; the roofline stays where a size was not sampled, and is named.
-
-    Args:
-        device: what it runs on, with the curves measured there.
-        precision: type of the linear layers, as the plan gives it.
-    """
+    """Return the work with measured rates; the roofline stays where a size was not sampled, and is named."""
     curves = {curve.name: curve for curve in device.efficiency.curves}
     if not curves:
         return work

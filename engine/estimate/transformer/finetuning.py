@@ -138,12 +138,7 @@ def objective_operators(objective: Objective, operators: Iterable[Operator]) -> 
 def objective_collectives(
     objective: Objective, collectives: Iterable[Collective], recomputed: Number
 ) -> Iterator[Collective]:
-    """Yield the communication of a step for every model that is trained, and of passes that run forward alone.
-
-    Args:
-        collectives: communication of one model's training.
-        recomputed: share of the forward pass that the backward pass repeats.
-    """
+    """Yield the communication of a step for every model that is trained, and of passes that run forward alone."""
     for collective in collectives:
         runs = objective.trained
         if not collective.per_step and collective.hides_behind != "backward":
@@ -241,11 +236,7 @@ class Finetuning:
 def finetuning(
     training: TrainingSection, shape: TransformerShape, element_bytes: float, row: Framework, catalog: Catalog
 ) -> Finetuning:
-    """Return what a plan trains beside a frozen base.
-
-    Args:
-        element_bytes: bytes of an activation, and of a base parameter that no format is given for.
-    """
+    """Return what a plan trains beside a frozen base; ``element_bytes`` are those of an activation."""
     adapter, stored = training.adapter, base_format(training)
     towers = float(towers_of(training, shape) == TRAINED_TOWERS)
     if adapter is None:
@@ -304,11 +295,7 @@ def adapter_parameters(shape: TransformerShape, adapter: Adapter) -> tuple[Numbe
 
 
 def adapted_matrices(shape: TransformerShape, adapter: Adapter | None, copies: Number) -> Adapted:
-    """Return the matrices of the mean layer that adapters stand beside.
-
-    Args:
-        copies: what dropout keeps of every adapted matrix's input; 0 without dropout.
-    """
+    """Return the matrices of the mean layer that adapters stand beside; dropout keeps ``copies`` of their inputs."""
     if adapter is None or adapter.kind == PROMPT:
         return Adapted()
     chosen, experts = _matrices(shape, adapter), np.maximum(shape.experts, 1.0)

@@ -158,11 +158,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
 
 
 def _at_work(run: TransformerRun, offloaded: Number | None) -> Number:
-    """Bytes of the block at work, one that attends, the largest of the stacks', beyond what it keeps there anyway.
-
-    Args:
-        offloaded: share of what is kept that lies in host memory; None where nothing is kept.
-    """
+    """Bytes of the block at work, one that attends, the largest of the stacks', beyond what it keeps there anyway."""
     recompute, gradients, working = run.recompute, gradients_per_token(run), list[Number]()
     for stack in run.stacks:
         layer = kept_in_stack(run, stack, recompute, attends=True)

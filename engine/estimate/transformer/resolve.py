@@ -42,11 +42,7 @@ def framework_row(plan: Plan, catalog: Catalog) -> Framework:
 
 
 def resolve_parallelism(section: ParallelismSection, devices: int, zero: int) -> ParallelismSection:
-    """Fill in the sizes that follow from the others and check that they divide the devices.
-
-    Raises:
-        PlanError: the sizes do not multiply to the number of devices.
-    """
+    """Fill in the sizes that follow from the others; raises PlanError where they do not multiply to the devices."""
     given = given_sizes(section)
     layout = stated_layout(section, devices)
     if "dp" not in given:
@@ -77,12 +73,7 @@ def resolve_recompute(name: str, catalog: Catalog | None = None) -> Recompute:
 
 
 def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalog) -> TransformerRun:
-    """Return the run of a plan whose fields are all settled (see ``estimate.resolve.resolve_plan``).
-
-    Raises:
-        CatalogError: an optimizer, precision or quantization nobody knows.
-        PlanError: a combination that does not make sense.
-    """
+    """Return the run of a plan whose fields are all settled (see ``estimate.resolve.resolve_plan``)."""
     training, row = plan.training, framework_row(plan, catalog)
     on_processor = cluster.device.is_processor
     numerics = training_numerics(training, row, catalog, on_processor=on_processor)

@@ -172,11 +172,7 @@ def _compiles_loss(row: Framework, training: TrainingSection) -> bool:
 def _logit_bytes(
     row: Framework, training: TrainingSection, numerics: Numerics, *, casts: bool
 ) -> tuple[Number, Number]:
-    """Return the peak bytes of a logit that is held, and of one that is shared out with the vocabulary.
-
-    Args:
-        casts: whether the model's own code casts its logits up.
-    """
+    """Return the peak bytes of a logit that is held, and of one that is shared out with the vocabulary."""
     whole, sharded = _standard_logit_bytes(row, training, numerics, casts=casts)
     if (training.loss or row.loss) == KERNEL:
         return np.minimum(whole, KERNEL_LOGIT_BYTES), np.minimum(sharded, KERNEL_LOGIT_BYTES)

@@ -176,11 +176,7 @@ def held_step_seconds(model_flops: Number, mfu: Number, peak: Number, devices: N
 
 
 def training_work(run: TransformerRun, steps: Number | None) -> Work:
-    """Return the memory, operators and communication of a training step.
-
-    Args:
-        steps: optimizer steps of the job; None leaves its length open.
-    """
+    """Return the memory, operators and communication of a training step; without ``steps`` its length is open."""
     data, layout = run.data, run.layout
     facts = model_facts(run)
     memory = training_memory(run)

@@ -20,11 +20,7 @@ _MEAN = {"pool": {"kernel": 2, "stride": 1, "kind": "mean"}}
 
 
 def merged_convolution(_channels: int, width: int, kernel: int = 3, other: int = 1, groups: int = 1) -> Entries:
-    """A convolution that a smaller one stands beside in training (Ding et al. 2021).
-
-    Args:
-        other: side of the windows of the smaller one.
-    """
+    """A convolution that a smaller one, of windows of ``other``, stands beside in training (Ding et al. 2021)."""
     smaller = [{"save": "larger"}, {"resume": "merged"}, *conv_norm(width, other, groups=groups), {"add": "larger"}]
     larger = conv_norm(width, kernel, groups=groups)
     return [{"save": "merged"}, *larger, {"in_training": smaller}, {"activation": "silu"}]
@@ -47,11 +43,7 @@ def aggregation_stage(_channels: int, width: int, outer: int, inner: int, depth:
 
 
 def mean_halving(channels: int, width: int, *, split: bool = False) -> Entries:
-    """Means of neighbours and a convolution with a stride; of half of the channels, beside maxima of the others.
-
-    Args:
-        split: whether the channels are halved.
-    """
+    """Means of neighbours and a convolution with a stride; where ``split``, beside maxima of the other half."""
     if not split:
         return [_MEAN, *silu_convolution(width, 3, 2, 1)]
     other = [
@@ -112,11 +104,7 @@ def yolo_v9(
 
 
 def inverted_stage(_channels: int, width: int, depth: int, *, large: bool = False) -> Entries:
-    """Blocks of depthwise convolutions of half of the channels (Wang et al. 2024, YOLOv10).
-
-    Args:
-        large: whether the middle one has windows of 7x7.
-    """
+    """Blocks of depthwise convolutions of half the channels, ``large`` ones of 7x7 (Wang et al. 2024, YOLOv10)."""
     half = width // 2
     wide = {"merged_convolution": {"width": width, "kernel": 7, "other": 3, "groups": width}}
     middle = [wide] if large else depthwise_convolution(width)

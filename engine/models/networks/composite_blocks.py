@@ -242,11 +242,7 @@ def detection_backbone(
 
 
 def feature_pyramid(_channels: int, levels: list[str], width: int = 256) -> Entries:
-    """Levels of one width, to each of which the next smaller one is added; saves ``p`` levels (Lin et al. 2017).
-
-    Args:
-        levels: saved levels of the backbone, from the largest.
-    """
+    """Saved levels from the largest, in one width, to each of which the next smaller is added (Lin et al. 2017)."""
     entries: Entries = []
     above = ""
     for level in reversed(levels):
@@ -271,11 +267,7 @@ def proposals(_channels: int, levels: list[str], width: int, anchors: int) -> En
 
 
 def dense_boxes(_channels: int, levels: list[str], width: int, anchors: int, depth: int) -> Entries:
-    """Classify and shift boxes at every position of every level without looking again (Lin et al. 2018).
-
-    Args:
-        depth: convolutions before each result.
-    """
+    """Classify and shift boxes everywhere on every level, after ``depth`` convolutions (Lin et al. 2018)."""
     tower = {"repeat": {"count": depth, "layers": [{"conv": {"out": width}}, "activation"]}}
     classes, boxes = ({"conv": {"out": out}} for out in (f"{anchors} classes", 4 * anchors))
     head = [{"aside": [tower, classes, "focal_loss"]}, tower, boxes]

@@ -83,11 +83,7 @@ def split_blocks(width: int, part: int, blocks: list[Entries], out: int = 0) -> 
 
 
 def attention_stage(_channels: int, width: int, depth: int) -> Entries:
-    """Attention over half of the channels, with half as many queries and keys as values (C2PSA of YOLO11).
-
-    Args:
-        depth: blocks of attention and feed-forward.
-    """
+    """Attention over half of the channels, with half as many queries and keys as values (C2PSA of YOLO11)."""
     half = width // 2
     positions = [{"resume": "packed"}, {"narrow": half}, *conv_norm(half, 3, groups=half), {"add": "attended"}]
     attention = [{"attention": {"heads": max(half // _HEAD, 1), "values": half}}, {"save": "attended"}]

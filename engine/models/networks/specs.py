@@ -57,11 +57,7 @@ class NetworkSpec(Spec, ABC):
 
     @abstractmethod
     def network(self, catalog: Catalog, family: str, *, trains: bool = True) -> LayerList:
-        """Return the layers with their shapes, as they run in training or without it.
-
-        Raises:
-            PlanError: the layers do not fit together.
-        """
+        """Return the layers with their shapes, as they run in training or without; PlanError where they do not fit."""
 
 
 class Perceptron(NetworkSpec):

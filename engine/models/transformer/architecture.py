@@ -235,11 +235,7 @@ ASSUMED = {
 
 
 def is_modern(family: str, changes: Mapping[str, Any]) -> bool:
-    """Return whether sizes are those of a decoder built since Llama.
-
-    Args:
-        changes: ``model.spec`` of a plan, under the shape's own names.
-    """
+    """Return whether sizes are those of a decoder built since Llama; ``changes`` are ``model.spec`` of a plan."""
     if family != DECODER or changes.get("gated") is False:
         return False
     if changes.get("gated") or any(np.any(changes.get(name, 0)) for name in ("experts", "kv_lora_rank")):

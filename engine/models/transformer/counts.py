@@ -350,11 +350,7 @@ def forward_flops_per_token(
 
 
 def prompt_flops(shape: TransformerShape, prompt: Number, logits: Number = 1.0) -> Number:
-    """Operations of reading one prompt; of an encoder-decoder its encoder alone.
-
-    Args:
-        logits: of them, those that reach the output head.
-    """
+    """Operations of reading one prompt, with ``logits`` of it to the head; of an encoder-decoder its encoder alone."""
     if shape.kind == "encoder-decoder":
         return prompt * (2 * encoder_matmul_per_token(shape) + encoder_attention_flops(shape, prompt))
     causal = shape.is_decoder

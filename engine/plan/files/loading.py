@@ -59,11 +59,7 @@ class Converted:
 
 
 def from_planner_form(data: Mapping[str, object]) -> Converted:
-    """Return plan data with the older form's keys where they belong now; other keys are left alone.
-
-    Raises:
-        PlanError: a value is given in its old and in its new place.
-    """
+    """Return plan data with the older form's keys where they belong now; none may stand in both places."""
     converted = _copied(data)
     origins: dict[KeyPath, KeyPath] = {}
     for old, new in _moves(converted).items():
@@ -83,12 +79,7 @@ def from_planner_form(data: Mapping[str, object]) -> Converted:
 
 
 def present_setting(data: Mapping[str, object], path: KeyPath, value: object) -> tuple[KeyPath, object]:
-    """Return where a single value of the older form belongs now, and how it is written there.
-
-    Args:
-        data: the plan it is meant for: its task, and its model's name and spec.
-        path: where the older form has it; paths of the present form are returned as they are.
-    """
+    """Return where a single value of the older form belongs now in a plan, and how it is written there."""
     present = _moves(dict(data)).get(path, path)
     if present == _OPTIMIZER and isinstance(value, str):
         value = _SAME_OPTIMIZER.get(value.lower(), value)
@@ -178,11 +169,7 @@ def load_plan(path: Path | str) -> Plan:
 
 
 def plan_from_document(document: Document, folder: Path | None = None) -> Plan:
-    """Return the plan of a document that was read; a model file it names may lie in a folder.
-
-    Raises:
-        PlanError: it is not a plan: with file, line, field and what is allowed.
-    """
+    """Return the plan of a document that was read; a model file it names may lie in a folder."""
     plan = _plan_from_document(document)
     if folder is None:
         return plan
@@ -203,12 +190,7 @@ def _with_local_config(plan: Plan, folder: Path) -> Plan:
 
 
 def plan_from_text(text: str, name: str) -> Plan:
-    """Return the plan of a YAML or JSON text; ``name`` stands for the file in errors.
-
-    Raises:
-        DocumentError: the text is not YAML.
-        PlanError: it is not a plan.
-    """
+    """Return the plan of a YAML or JSON text; ``name`` stands for the file in errors."""
     return _plan_from_document(read_yaml(text, name))
 
 
@@ -327,11 +309,7 @@ def example_names() -> tuple[str, ...]:
 
 
 def example_text(name: str) -> str:
-    """Return the YAML of an example, comments included, without the line that names its schema to editors.
-
-    Raises:
-        PlanError: no example is called that.
-    """
+    """Return the YAML of an example, comments included, without the line that names its schema to editors."""
     known = example_names()
     stem = name.removesuffix(_SUFFIX)
     if stem not in known:

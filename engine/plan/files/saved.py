@@ -55,11 +55,7 @@ def plans_folder() -> Path:
 
 
 def list_plans() -> tuple[SavedPlan, ...]:
-    """Return the saved plans, the latest first; what is no file any more, or never was one, is left out.
-
-    Raises:
-        StorageError: the folder cannot be read.
-    """
+    """Return the saved plans, the latest first; what is no file any more, or never was one, is left out."""
     folder = plans_folder()
     try:
         entries = [path for path in folder.iterdir() if _is_plan(path)] if folder.is_dir() else []
@@ -128,12 +124,7 @@ def write_plan_file(path: Path, text: str, overwrite: bool = False) -> Path | No
 
 
 def delete_plan(name: str) -> None:
-    """Delete a saved plan.
-
-    Raises:
-        PlanError: there is no such plan.
-        StorageError: it cannot be deleted.
-    """
+    """Delete a saved plan; raises PlanError where there is none, StorageError where it cannot be deleted."""
     path = _existing(name)
     try:
         path.unlink()

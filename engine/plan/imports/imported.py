@@ -198,11 +198,7 @@ def _base_settings(base: Plan | None) -> Iterator[ImportedSetting]:
 def _model(
     settings: Settings, readings: Sequence[Reading], catalog: Catalog, *, may_be_open: bool, allow_stand_in: bool
 ) -> Iterator[str]:
-    """Settle the model: as typed, else as a file names it; yield assumptions.
-
-    Args:
-        may_be_open: whether a folder of another machine, whose name is of no known model, leaves it open.
-    """
+    """Settle the model: as typed, else as a file names it, which may be open where asked; yield assumptions."""
     built = settings.chosen.get("built_model")
     given = _of_known_model(settings, catalog) or built
     if any(path in settings.chosen for path in (MODEL, _FILE)):

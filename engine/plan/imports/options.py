@@ -92,11 +92,7 @@ def options_of(data: Mapping[str, Plain], above: KeyPath = ()) -> Iterator[KeyPa
 
 
 def refuse_files_of_tools(document: Document) -> None:
-    """Make sure that a document that is to be a plan is not a configuration of another tool.
-
-    Raises:
-        PlanError: it is one.
-    """
+    """Raise PlanError where a document that is to be a plan is a configuration of another tool."""
     if not is_of_tool(document):
         return
 
@@ -136,14 +132,7 @@ _SERVED, _NOT_TRAINED = "infer", "nothing in it trains"
 
 
 def read_document(document: Document, owner: Tool, path: KeyPath = ()) -> Reading:
-    """Return the settings of a document, or of a section of it.
-
-    Args:
-        owner: the tool whose options they are.
-
-    Raises:
-        PlanError: a value that its option cannot have.
-    """
+    """Return the settings of a document of a tool, or of a section; PlanError where a value cannot be."""
     reading = Reading(document.file or "", owner)
     section: Plain = document.data
     for part in path:

@@ -63,11 +63,7 @@ _OWN_OPTIONS = "own_options"  # The tool that has names people give to options o
 
 
 def read_calls(text: str, name: str) -> list[Reading]:
-    """Return what the calls of a Python script say.
-
-    Raises:
-        PlanError: it calls nothing of a known tool.
-    """
+    """Return what the calls of a Python script say; raises PlanError where it calls nothing of a known tool."""
     readings = []
     script = Path(name)
     for document, owner, called in calls(
@@ -181,11 +177,7 @@ def started(reading: Reading, called: str) -> Reading:
 
 
 def own_script(command: Command, name: str, texts: Mapping[str, str]) -> tuple[str, list[Reading]]:
-    """Return the Python script that a command runs, and what it calls, with options for its arguments.
-
-    Args:
-        texts: those of files that stand in the one that holds the command, by their names; others lie beside it.
-    """
+    """Return the Python script that a command runs, and what it calls, with options for its arguments."""
     path = located(Path(command.script), Path(name).parent, set()) if command.script else None
     text = texts.get(Path(command.script).name, "") if path is None else read_text(path)
     path = path or Path(name)

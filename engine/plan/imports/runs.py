@@ -116,11 +116,7 @@ def first_calls(readings: Sequence[Reading]) -> Iterator[Reading]:
 
 
 def note_choices(reading: Reading, script: Script, lines: Sequence[str]) -> None:
-    """Remark on values that arguments, the machine or a loop of a script decide; servers on a device each are copies.
-
-    Args:
-        lines: those of the script.
-    """
+    """Remark on values that arguments, the machine or a loop decide; servers on a device each are copies."""
     answers = reading.tool.sets.get(Key.TASK) == "infer"
     for setting in [one for one in reading.settings if one.level == "said" and one.place.file == reading.file]:
         at = setting.place.line or 0

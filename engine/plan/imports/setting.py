@@ -124,11 +124,7 @@ class Settings:
         return otherwise if setting is None else setting.value
 
     def count(self, name: str, otherwise: int | None = None) -> int | None:
-        """Return a whole number.
-
-        Raises:
-            PlanError: invalid.
-        """
+        """Return a whole number; raises PlanError where it is none."""
         setting = self.chosen.get(name)
         if setting is None:
             return otherwise

@@ -83,14 +83,7 @@ _PICKLED = ("training_args.bin",)
 
 
 def read_files(names: Sequence[str]) -> list[Reading]:
-    """Return what files and folders of other tools say.
-
-    Args:
-        names: files, or folders of them.
-
-    Raises:
-        CapacityError: one cannot be read, or is of no known tool.
-    """
+    """Return what files, and folders of files, of other tools say; CapacityError where one cannot be read."""
     readings: list[Reading] = []
     for name in names:
         path = typed_path(name)
@@ -181,11 +174,7 @@ def _read_python(text: str, name: str) -> list[Reading]:
 
 
 def _read_commands(text: str, name: str, texts: Mapping[str, str] = MappingProxyType({})) -> list[Reading]:
-    """Return what the commands of a script say.
-
-    Args:
-        texts: those of other files that stand in the same one, by their names.
-    """
+    """Return what the commands of a script say; ``texts`` are other files that stand in the same one, by name."""
     script = read_script(text, partial(other_script, Path(name)))
     runs, launcher = _runs_of(script, name, texts)
     if not runs:

@@ -28,11 +28,7 @@ _ENTRY = re.compile(r"\s*([\w.\"'-]+)\s*=")
 
 
 def read_text_of_tool(text: str, name: str) -> Document:
-    """Return data and lines of a text, whatever form it has.
-
-    Raises:
-        DocumentError: it is none of the forms.
-    """
+    """Return data and lines of a text, whatever form it has; raises DocumentError where it is none of the forms."""
     is_json = text.lstrip()[:1] == "{"
     with suppress(tomllib.TOMLDecodeError):
         if not is_json:
@@ -107,11 +103,7 @@ _WRITTEN = frozenset(
 
 
 def kept_plan(plan: Plan, steps: int | None = None) -> str:
-    """Return a settled plan as a comment.
-
-    Args:
-        steps: the length of its job as files write it.
-    """
+    """Return a settled plan as a comment; ``steps`` are the length of its job as files write it."""
     values = dict(_values(plan)) | ({} if steps is None else {"written_steps": steps})
     lines = textwrap.wrap(setting_text(values), _WIDTH, break_long_words=False, break_on_hyphens=False)
     return _MARK + f"\n{_MORE}".join(lines) + "\n"

@@ -36,14 +36,7 @@ class OptionValues:
 
 
 def values_of(option: Option, value: Plain, place: Place) -> OptionValues:
-    """Return what an option sets by a value.
-
-    Args:
-        place: where it stands.
-
-    Raises:
-        PlanError: not allowed for the option.
-    """
+    """Return what an option sets by a value at a place; raises PlanError where it is not allowed."""
     read = OptionValues()
     meaning = _meaning(option, value, place, read)
     if isinstance(meaning, dict):

@@ -124,11 +124,7 @@ class Command:
 
 
 def tool_commands(script: Script, name: str) -> Iterator[Command]:
-    """Yield the commands of a script that may start tools.
-
-    Raises:
-        DocumentError: a quote is not closed.
-    """
+    """Yield the commands of a script that may start tools; raises DocumentError where a quote is not closed."""
     if script.open_quote is not None:
         raise DocumentError("a quote is not closed", place=Place(name, script.open_quote))
     alone: list[Word] = []

@@ -89,11 +89,7 @@ def _answer(kind: str, name: str) -> Plain:
 
 
 def literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
-    """Return the value of an expression; ``torch.bfloat16`` is its last name, ``arguments.rank`` what a script sets so.
-
-    Raises:
-        ValueError: only running the script tells it.
-    """
+    """Return the value of an expression; ``torch.bfloat16`` is its last name, ``arguments.rank`` what is set so."""
     if isinstance(node, ast.Name | ast.Attribute):
         return _named(node, constants)
     if isinstance(node, ast.List | ast.Tuple | ast.Set):

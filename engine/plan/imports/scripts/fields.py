@@ -84,12 +84,7 @@ def behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple
 def _own_option(
     call: ast.Call, constants: Mapping[str, Plain], defaults: Mapping[str, ast.expr], changed: Set[str] | None
 ) -> Iterator[tuple[str, Plain]]:
-    """Yield an option that a script has itself under the name that it is read by: as it is started, or by default.
-
-    Args:
-        defaults: those that ``set_defaults`` gives, by that name.
-        changed: what the script changes behind a dot, where a switch may be set; None where that may be any.
-    """
+    """Yield an option of a script under the name it is read by: as it is started or changed, or by default."""
     words = {word.arg: word.value for word in call.keywords if word.arg}
     names = [name for name in map(constant_of, call.args) if isinstance(name, str) and name.startswith("-")]
     first = next((name for name in names if name.startswith("--")), names[0] if names else "")

@@ -205,11 +205,7 @@ class Variables:
 
 
 def calculated(node: ast.expr) -> int:
-    """Return the value of an expression of whole numbers.
-
-    Raises:
-        ValueError: it holds anything else.
-    """
+    """Return the value of an expression of whole numbers; raises ValueError where it holds anything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return node.value
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
@@ -353,11 +349,7 @@ def branches_of(node: Node) -> tuple[list[Node], list[list[Node]]]:
 
 
 def outcomes(ways: Sequence[_State]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the variables that hold one of several plain values, with these.
-
-    Args:
-        ways: what variables hold behind each way that a script may go.
-    """
+    """Yield the variables that hold one of several plain values behind the ways that a script may go, with these."""
     for name in dict.fromkeys(name for way in ways for name in way):
         several = tuple(dict.fromkeys(joined(way.get(name, ())) for way in ways))
         if len(several) > 1 and all(map(_PLAIN.fullmatch, filter(None, several))):

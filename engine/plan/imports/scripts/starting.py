@@ -70,11 +70,7 @@ def words_of_manifests() -> Mapping[str, Any]:
 
 
 def program_of_image(image: str, variables: Iterable[tuple[str, str]] = ()) -> str:
-    """Return the program that an image of a name starts; empty for one that is not known.
-
-    Args:
-        variables: of the container: an image of one model has its options in them.
-    """
+    """Return the program that an image starts, by its name and variables; empty for one that is not known."""
     programs: Mapping[str, str] = words_of_manifests()["images"]
     part, program = next(((part, program) for part, program in programs.items() if part in image), ("", ""))
     if program in words_of_manifests()["options_in_variables"]:
