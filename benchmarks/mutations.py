@@ -30,7 +30,7 @@ MONTHS = ("tests/fleet/test_month_figures.py",)
 STORED = ("tests/storage/test_nodes_of_a_training.py", "tests/storage/test_storage_plan.py")
 LADDER = ("tests/runs/test_recovery_policy.py",)
 SEARCH = "tests/solve/test_search.py::"
-PASSES = ("tests/estimate/test_prompt_passes.py", "tests/estimate/test_loads.py")
+PASSES = ("tests/estimate/test_attention_kernels.py", "tests/estimate/test_loads.py")
 
 
 @dataclass(frozen=True)

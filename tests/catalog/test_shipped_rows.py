@@ -1,14 +1,19 @@
-"""What ships is complete, consistent and honest about its sources."""
+"""Rows that are shipped: their sources and sense, the modes among them, and schemas of their data."""
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import date
+from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
+from jsonschema import Draft7Validator
 
-from capacity_tui.engine.catalog import Catalog, read_yaml
+from capacity_tui.engine.catalog import Catalog, parse_shipped, read_yaml
+from capacity_tui.engine.plan.sections import MEMORY_REMEDIES
 
 NAMES = (
     "accelerators",
@@ -174,3 +179,83 @@ def test_quantizations_follow_from_their_blocks(shipped: Catalog) -> None:
     for row in table.values():
         if row.body_bits and row.base_bits and row.id != "iq3_xs":  # mixes in a smaller type
             assert row.body_bits >= row.base_bits * 0.99, row.id
+
+
+ORDER = ("conservative", "balanced", "extreme")
+
+
+def test_utilization_and_sizes(shipped: Catalog) -> None:
+    low, middle, high = (shipped.modes[name] for name in ORDER)
+    assert [mode.utilization for mode in (low, middle, high)] == [0.50, 0.75, 0.95]
+    assert low.parameters_range == (23e6, 70e6)
+    assert middle.parameters_range == (70e6, 200e6)
+    assert high.parameters_range == (200e6, None)
+    assert low.batch_range == (2, 8)
+    assert middle.batch_range == (8, 32)
+    assert high.batch_range == (None, None)
+    assert [mode.sequence_range for mode in (low, middle, high)] == [(512, 1024), (1024, 2048), (2048, None)]
+    assert [mode.training_hours_range for mode in (low, middle, high)] == [(0.5, 2), (2, 6), (6, None)]
+    assert [mode.power_share_range for mode in (low, middle, high)] == [(None, 0.4), (0.6, 0.8), (0.9, 1.0)]
+
+
+def test_tokens_per_parameter(shipped: Catalog) -> None:
+    assert shipped.modes["conservative"].tokens_per_parameter_range == (10, 15)
+    assert shipped.modes["balanced"].tokens_per_parameter == 20
+    assert shipped.modes["extreme"].tokens_per_parameter_range == (25, None)
+
+
+def test_reserves_shrink_from_conservative_to_extreme_within_the_ranges(shipped: Catalog) -> None:
+    reserves = [shipped.modes[name].reserve for name in ORDER]
+    for name in ("context_gb", "fragmentation", "spikes", "system_gb"):
+        figures = [getattr(reserve, name) for reserve in reserves]
+        assert figures == sorted(figures, reverse=True), name
+    for reserve in reserves:
+        assert reserve.context_gb_range == (1, 2)
+        assert reserve.fragmentation_range == (0.15, 0.20)
+        assert reserve.system_gb_range == (2, 4)
+        assert reserve.spikes == 0.10
+        for name in ("context_gb", "fragmentation", "system_gb"):
+            least, most = getattr(reserve, f"{name}_range")
+            assert least <= getattr(reserve, name) <= most
+
+
+def test_recovery_alerts_and_warnings(shipped: Catalog) -> None:
+    low, middle, high = (shipped.modes[name] for name in ORDER)
+    assert [len(mode.recovery.out_of_memory) for mode in (low, middle, high)] == [6, 4, 0]
+    assert set(low.recovery.out_of_memory) == set(MEMORY_REMEDIES)
+    assert high.recovery.max_restarts == 0
+    assert middle.watch.temperature_c == 80
+    assert [mode.watch.power_share for mode in (low, middle, high)] == [0.4, 0.8, 1.0]
+    assert any("80 C" in warning.text for warning in high.warnings)
+    assert all(mode.recovery.checkpoint_share > 0 for mode in (low, middle, high))
+
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "profiles").rglob("*.yaml"))
+SCHEMAS = ROOT / "docs" / "schemas"
+MODELINE = re.compile(r"# yaml-language-server: \$schema=(?P<path>\S+)")
+
+
+@cache
+def validator(schema: Path) -> Draft7Validator:
+    return Draft7Validator(json.loads(schema.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_a_data_file_is_valid_by_the_schema_that_it_names(file: Path) -> None:
+    named = MODELINE.fullmatch(file.read_text("utf-8").partition("\n")[0])
+    assert named is not None
+    schema = (file.parent / named["path"]).resolve()
+    assert schema.parent == SCHEMAS
+    faults = [
+        f"{'.'.join(map(str, fault.path))}: {fault.message}"[:300]
+        for fault in validator(schema).iter_errors(parse_shipped(file))
+    ]
+    assert faults == []
+
+
+def test_every_schema_is_one_of_draft_7_and_describes_some_file() -> None:
+    named = {(file.parent / file.read_text("utf-8").partition("\n")[0].partition("=")[2]).name for file in FILES}
+    assert named == {schema.name for schema in SCHEMAS.iterdir()}
+    for schema in SCHEMAS.iterdir():
+        Draft7Validator.check_schema(json.loads(schema.read_text("utf-8")))

@@ -1,7 +1,8 @@
-"""YAML is read as plain data with line numbers, and nothing harmful passes."""
+"""YAML as plain data with a line for every key, and what was parsed once kept."""
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import date
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.catalog import read_yaml
+from capacity_tui.engine.catalog import parse_shipped, read_yaml, shipped
 from capacity_tui.engine.catalog.reading import LARGEST_FILE
 from capacity_tui.engine.errors import CapacityError, DocumentError, StorageError
 from capacity_tui.engine.printable import printable
@@ -130,3 +131,52 @@ def test_any_text_is_read_or_refused_with_a_reason(text: str) -> None:
         read_yaml(text)
     except CapacityError as refusal:
         assert printable(refusal.one_line()) == refusal.one_line()
+
+
+PROFILES = Path(__file__).parents[2] / "profiles"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(shipped, "cache_folder", lambda: tmp_path / "cache")
+    return tmp_path / "cache" / "catalog"
+
+
+def test_a_changed_file_is_read_anew_and_the_old_form_dropped(cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "rows.yaml"
+    file.write_text("a: {size: 1}\n")
+    assert parse_shipped(file) == {"a": {"size": 1}}
+    file.write_text("a: {size: 2}\n")
+    assert parse_shipped(file) == {"a": {"size": 2}}
+    assert len(list(cache.iterdir())) == 1
+
+
+@pytest.mark.parametrize("damaged", ["{", "null", "[]", "{}", '{"a": {}}', "", "\xff"])
+def test_a_damaged_form_is_replaced(damaged: str, cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "rows.yaml"
+    file.write_text("a: {size: 1}\n")
+    parse_shipped(file)
+    (kept,) = cache.iterdir()
+    sound = kept.read_text()
+    kept.write_text(damaged)
+    assert parse_shipped(file) == {"a": {"size": 1}}
+    assert kept.read_text() == sound
+
+
+def test_without_a_writable_cache_everything_still_loads(cache: Path, tmp_path: Path) -> None:
+    cache.parent.write_text("a file where the folder should be")
+    file = tmp_path / "rows.yaml"
+    file.write_text("a: {size: 1}\n")
+    assert parse_shipped(file) == {"a": {"size": 1}}
+
+
+def test_no_two_shipped_files_have_one_name() -> None:
+    """The kept form goes by a file's name: two of one name would drop each other's at every start."""
+    names = Counter(path.stem for path in PROFILES.rglob("*.yaml") if "examples" not in path.parts)
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_a_file_says_the_same_when_it_is_first_read(cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "rows.yaml"
+    file.write_text("a: {checked: 2026-11-21}\n")
+    assert parse_shipped(file) == parse_shipped(file) == {"a": {"checked": "2026-11-21"}}

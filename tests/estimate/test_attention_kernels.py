@@ -1,4 +1,6 @@
-"""Kernels of attention: which one runs, and how its speed follows from hardware, length and heads."""
+"""Attention by kernel, hardware, length and heads; over cached prompts; and layers with a state in its place."""
+
+from __future__ import annotations
 
 from dataclasses import replace
 
@@ -7,11 +9,15 @@ import pytest
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import estimate_plan, resolve_plan
+from capacity_tui.engine.estimate.serving import decode_pass
+from capacity_tui.engine.estimate.serving.operators import prefill_pass
 from capacity_tui.engine.estimate.timing import attention_in_place_of, attention_rate
 from capacity_tui.engine.estimate.timing.attention import attention_kernel, attention_rates
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.solve import answer
+from tests.estimate.test_serving import run_of
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +126,94 @@ def test_an_encoder_reaches_its_rate_sooner_than_a_masked_decoder(catalog):
     device = resolve_plan(plan(), catalog).cluster.device
     found = attention_rates(catalog.attention_kernels["flash2"], device, catalog)
     assert found.unmasked < 0.5
+
+
+LAYERS, HEADS, WIDTH = 32, 32, 128  # llama-3-8b: layers, query heads, and the width of one
+
+
+def test_what_is_new_of_a_prompt_attends_to_all_before_it() -> None:
+    """Tokens 769 to 1024 attend to as many tokens as they have before them: scores and values, 2 FLOPs each."""
+    run = run_of("llama-3-8b", prompt_tokens=1024, prefix_cache_hit_rate=0.75, concurrency=4)
+    assert (run.prompt, run.fresh) == (1024, 256)
+    attended = sum(range(769, 1025))
+    flops = 2 * 2 * LAYERS * HEADS * WIDTH * attended
+    assert prefill_pass(run, 256.0).attention_flops == pytest.approx(flops, rel=1e-6)
+    assert prefill_pass(run, 512.0).attention_flops == pytest.approx(2 * flops, rel=1e-6)
+
+
+def test_a_prompt_without_a_cached_part_is_attended_to_as_a_whole() -> None:
+    run = run_of("llama-3-8b", prompt_tokens=1024)
+    flops = 2 * 2 * LAYERS * HEADS * WIDTH * sum(range(1, 1025))
+    assert prefill_pass(run, 1024.0).attention_flops == pytest.approx(flops, rel=1e-6)
+
+
+def test_scores_are_stored_in_four_bytes_for_every_head_and_token_attended_to() -> None:
+    run = run_of("llama-3-8b", prompt_tokens=1024, output_tokens=128)
+    assert prefill_pass(run, 1024.0).scores == pytest.approx(4 * LAYERS * HEADS * sum(range(1, 1025)))
+    assert decode_pass(run, 8.0).scores == pytest.approx(4 * 8 * LAYERS * HEADS * float(run.decode_context))
+
+
+def test_only_windowed_layers_store_no_more_scores_than_their_window() -> None:
+    """gemma-2-9b: 21 of 42 layers attend to the 4,096 tokens before a token, the others to all 32,768."""
+    layers, heads, window, prompt = 21, 16, 4096, 32_768
+    run = run_of("gemma-2-9b", prompt_tokens=prompt, output_tokens=128)
+    full, windowed = prompt * (prompt + 1) / 2, window * prompt - window * (window - 1) / 2
+    scores = prefill_pass(run, float(prompt)).scores
+    assert scores == pytest.approx(4 * layers * heads * (full + windowed))
+    context = float(run.decode_context)
+    assert decode_pass(run, 8.0).scores == pytest.approx(4 * 8 * layers * heads * (context + window))
+
+
+CATALOG = load_catalog()
+
+
+def step_seconds(model: str, seq_len: int, **training: object) -> float:
+    """Seconds of a step over 64k tokens on one device."""
+    data = {
+        "task": "train",
+        "model": {"name": model},
+        "training": {"seq_len": seq_len, "micro_batch": 65536 // seq_len, "checkpointing": "full", **training},
+        "hardware": {"name": "a100-sxm-80gb", "devices": 1},
+    }
+    return mean(estimate_plan(plan_from_data(data), None, CATALOG).estimate.computation.step_seconds.value)
+
+
+@pytest.mark.parametrize(("model", "like"), [("mamba2-2.7b", "llama-3.2-3b"), ("rwkv-7-1.5b", "llama-3.2-1b")])
+def test_models_without_attention_train_about_as_fast_as_transformers_of_their_size(model: str, like: str) -> None:
+    """As Dao and Gu 2024 and Peng et al. 2025 report of 2k tokens; none takes several times as long."""
+    sizes = [CATALOG.architectures[name].params_total or 0 for name in (model, like)]
+    a_parameter, of_other = (step_seconds(name, 2048) / size for name, size in zip((model, like), sizes, strict=True))
+    assert 0.7 < a_parameter / of_other < 2.0
+
+
+@pytest.mark.parametrize("model", ["mamba2-2.7b", "rwkv-7-1.5b"])
+def test_their_time_does_not_grow_with_the_sequence(model: str) -> None:
+    assert step_seconds(model, 16384) == pytest.approx(step_seconds(model, 2048), rel=0.05)
+
+
+def test_stored_scores_are_of_layers_that_attend_alone() -> None:
+    """Nothing of a model without attention waits for scores, whatever the kernel is called."""
+    assert step_seconds("mamba2-2.7b", 2048, attention="eager") < 3 * step_seconds("mamba2-2.7b", 2048)
+
+
+def test_a_layer_that_attends_stores_its_scores_whole_while_it_is_computed_again() -> None:
+    """Of Zamba2's layers a sixth attends: the mean of all has a sixth of the scores, that layer all of them."""
+
+    def peak(attention: str) -> float:
+        data = {
+            "task": "finetune",
+            "model": {"name": "zamba2-2.7b"},
+            "training": {
+                "method": "lora",
+                "attention": attention,
+                "checkpointing": "full",
+                "seq_len": 4096,
+                "micro_batch": 4,
+            },
+            "hardware": {"name": "h200-sxm", "devices": 1},
+        }
+        return mean(estimate_plan(plan_from_data(data), None, CATALOG).estimate.memory.per_device_bytes.value)
+
+    heads = CATALOG.architectures["zamba2-2.7b"].heads or 0
+    one_copy = 2.0 * 4 * heads * 4096**2
+    assert peak("eager") - peak("flash") > 2.0 * one_copy
