@@ -1,7 +1,3 @@
-from .features import UNKNOWN as UNKNOWN
-from .features import WORDS as WORDS
-from .features import RunFeatures as RunFeatures
-from .features import published_bins as published_bins
 from .spread import EXCHANGES as EXCHANGES
 from .spread import KERNELS as KERNELS
 from .spread import ErrorTerms as ErrorTerms
@@ -20,6 +16,10 @@ from .spread import spread_here as spread_here
 from .spread import spreads_here as spreads_here
 from .user_runs import ALIKE_WORDS as ALIKE_WORDS
 from .user_runs import KIND as KIND
+from .user_runs import UNKNOWN as UNKNOWN
+from .user_runs import WORDS as WORDS
+from .user_runs import RunFeatures as RunFeatures
 from .user_runs import Similarity as Similarity
 from .user_runs import UserRuns as UserRuns
 from .user_runs import UserSpread as UserSpread
+from .user_runs import published_bins as published_bins

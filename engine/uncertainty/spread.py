@@ -13,8 +13,16 @@ from capacity_tui.engine.cluster import Level
 from capacity_tui.engine.machine import FitError
 from capacity_tui.engine.numeric import Number, added
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.uncertainty.features import DISTANCE, Bins, Nearest, RunFeatures, published_bins
-from capacity_tui.engine.uncertainty.user_runs import SMALLEST, UserRuns, UserSpread
+from capacity_tui.engine.uncertainty.user_runs import (
+    DISTANCE,
+    SMALLEST,
+    Bins,
+    Nearest,
+    RunFeatures,
+    UserRuns,
+    UserSpread,
+    published_bins,
+)
 
 REPORTED_SHARE = 0.08  # What of a range is named: contributions above this share of its variance
 # Parts of a range in words, where their names do not say it.

@@ -30,7 +30,7 @@ from capacity_tui.engine.uncertainty import (
     range_from,
     spreads_here,
 )
-from capacity_tui.engine.uncertainty.features import Bin, Bins
+from capacity_tui.engine.uncertainty.user_runs import Bin, Bins
 
 ROW = Reliability(
     id="some-step",

@@ -11,7 +11,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.runs.accuracy.predictions import answered, figure_name, sign_of
 from capacity_tui.engine.runs.accuracy.published import Measurement
-from capacity_tui.engine.uncertainty.features import Bin
+from capacity_tui.engine.uncertainty.user_runs import Bin
 from tools.calibrate.constants import spread_priors
 from tools.calibrate.fitting import Fit, Floats
 from tools.calibrate.runs import Run

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from capacity_tui.engine.uncertainty import RunFeatures
-from capacity_tui.engine.uncertainty.features import Bins, binned
+from capacity_tui.engine.uncertainty.user_runs import Bins, binned
 from tools.calibrate.constants import SpreadPriors
 
 Floats = NDArray[np.float64]

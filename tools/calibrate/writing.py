@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from capacity_tui.engine.uncertainty.features import FILE, LAYOUT, NUMBERS, SPLITS, WORDS, Bin
+from capacity_tui.engine.uncertainty.user_runs import FILE, LAYOUT, NUMBERS, SPLITS, WORDS, Bin
 from capacity_tui.engine.units import PERCENT
 from tools.calibrate.constants import Constant
 from tools.calibrate.ranges import RangesOfFigure, UnseenRun
