@@ -44,7 +44,7 @@ def rent_words(line: OneLine, plan: Plan, catalog: Catalog) -> Iterator[str]:
     is_open = line.asked is not None and line.asked.solve in _OF_HARDWARE
     if is_open or not line.has(Key.HARDWARE_NAME) or not (is_partial or used.seconds):
         return
-    daily = f" of {used.hours_a_day:g} h a day" if is_partial else ""
+    daily = f" of {used.hours_a_day:.3g} h a day" if is_partial else ""
     try:
         estimate = fill(plan, "balanced", None, catalog).estimate
     except CapacityError:
@@ -61,4 +61,4 @@ def rent_words(line: OneLine, plan: Plan, catalog: Catalog) -> Iterator[str]:
         low, most, high = (
             largest(bound) / HOUR_SECONDS / used.hours_a_day for bound in (time.low, time.value, time.high)
         )
-        yield f"{used.hours_a_day:g} h a day: {most:.1f} days ({low:.1f} to {high:.1f})"
+        yield f"{used.hours_a_day:.3g} h a day: {most:.1f} days ({low:.1f} to {high:.1f})"

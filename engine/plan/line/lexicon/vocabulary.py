@@ -17,7 +17,7 @@ from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, 
 from capacity_tui.engine.record import dataclass
 
 _OF_A_SPAN, _WRITTEN, _LIMITS = "tokens a span", "tokens of output a span", "limits."
-_EVERY = ("per", "a", "an", "each", "every")  # Words before a span of time that a rate is of
+_SHORT = 2  # Letters of a unit, as in ``5 yr``, rather than of a word
 UNSAID = frozenset({"running", "output"})
 """Roles of fields that a line does not say: how a run is looked after and reported stands in files."""
 
@@ -209,6 +209,8 @@ class Vocabulary:
     spans: Mapping[str, str]  # the span of time that a rate is of, by word
     per: Words  # words between a number and the span of time, or the one, that it is of
     adverbs: Mapping[str, int]  # seconds of the span that a word or two say, as ``daily`` and ``per day``
+    hours_of_weeks: Mapping[str, float]  # hours of each week that words say hardware is used
+    bills: Words  # words of what is paid for a span
     asked_at_once: Words  # what may have several of something
     run_by: Mapping[str, Sequence[str]]  # software that is called after the model it runs, and sizes of that
     on_host: Words  # words of experts that lie in host memory
@@ -312,10 +314,12 @@ class Vocabulary:
 def vocabulary() -> Vocabulary:
     """Return the shipped words."""
     rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "one_line.yaml")
+    every = {*rows["per"], *rows["every"]["again"]} - {"/"}
+    often = [word for row in rows["rates"].values() for word in (*row["spans"], *row["adverbs"]) if len(word) > _SHORT]
     made: dict[str, Any] = {
         "fillers": frozenset(
             form
-            for word in (*rows["fillers"], *rows["prose"], *rows["circumstances"], "")
+            for word in (*rows["fillers"], *rows["prose"], *rows["circumstances"], *rows["bills"], *often, "")
             for form in (key_of(word), key_of(word.replace("'", "")))  # doesnt
         ),
         "counts": {word: int(count) for word, count in _by_word(rows["counts"]).items()},
@@ -329,11 +333,12 @@ def vocabulary() -> Vocabulary:
         "units": frozenset(row.get("unit", "") for row in rows["numbers"].values()) - {""},
         "spans": {key_of(word): span for span, row in rows["rates"].items() for word in row["spans"]},
         "adverbs": {
-            word: row["seconds"]
+            key_of(word): row["seconds"]
             for row in rows["rates"].values()
             if row["seconds"] > 1
-            for word in (row.get("adverb", ""), *(f"{per}{span}" for per in _EVERY for span in row["spans"]))
+            for word in (*row["adverbs"], *(f"{per}{span}" for per in every for span in row["spans"]))
         },
+        "hours_of_weeks": {word: float(hours) for hours, words in rows["hours_of_weeks"].items() for word in words},
         "sights": {begins: Sight(**row) for begins, row in rows["sights"].items()},
         "currencies": {
             sign: Currency(**{**row, "words": (sign, *row["words"])}) for sign, row in rows["currencies"].items()
@@ -376,7 +381,7 @@ def _amounts(rows: Mapping[str, Any]) -> Iterator[tuple[str, Amount]]:
             nouns = {word: rate} | dict.fromkeys((f"output{word}", f"{word}generated"), replace(rate, name=_WRITTEN))
             for noun, counted in nouns.items():
                 yield from ((key_of(f"{noun}{per}{span}"), counted) for per in ("/", "per") for span in row["spans"])
-                yield key_of(f"{noun}{row.get('adverb', f'/{span}')}"), counted
+                yield from ((key_of(f"{noun}{adverb}"), counted) for adverb in row["adverbs"])
     for name, row in rows["numbers"].items():
         before = rows["numbers"][row["after"]]["words"] if "after" in row else ("",)
         yield from ((key_of(f"{first}{word}"), amounts[name]) for first in before for word in row["words"])

@@ -27,7 +27,7 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.questions import OF_ALL, OF_BOX, clouds_in, price_in
 from capacity_tui.engine.plan.line.recognition.load_values import TOKENS_READ, LoadValues
-from capacity_tui.engine.plan.line.rented_time import hours_a_day
+from capacity_tui.engine.plan.line.rented_time import DAY_HOURS, hours_a_day, lasts
 from capacity_tui.engine.units import HOUR_SECONDS, format_energy, format_money, parse_quantity
 
 _PARTS_IN_A_TIME = re.compile(r"\d[\d.]* ?([a-z]+/[a-z]+)", re.IGNORECASE)  # 2s/it, 1.3 it/s, 45 min/epoch
@@ -311,11 +311,11 @@ class MoneyWords(LoadValues):
             if figure not in JOB_LIMITS or JOB_LIMITS[figure].served == figure:
                 continue
             is_served = not ends and (MODEL in self._values or bool(self._purchases))
-            text, before = self._tokens[index].text, key_of(self._span(index - 1, 1)) if index else ""
+            text = self._tokens[index].text
             if not ends and figure == "usd":
                 self._taken[index] = 1, self._to_buy(index)
                 self._limits.pop(index)
-            elif is_served and figure == "time" and before in vocabulary().as_long_as:
+            elif is_served and figure == "time" and lasts(self._tokens, index):
                 self._taken[index] = 1, Meaning(f"the bill of {text}")
                 self._limits.pop(index)
             else:
@@ -326,7 +326,8 @@ class MoneyWords(LoadValues):
     def _hours_a_day(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how many hours of each day hardware is used, as in ``10 hours a day``."""
         used = hours_a_day(self._tokens, index)
-        return None if used is None else (used[0], Meaning(f"used {used[1]:g} h a day"))
+        is_partial = used is not None and used[1] < DAY_HOURS
+        return None if used is None else (used[0], Meaning(f"used {used[1]:.3g} h a day" if is_partial else ""))
 
     def _to_buy(self, index: int) -> Meaning:
         """Leave out what hardware is bought for; the cheapest is asked for where none is named."""
