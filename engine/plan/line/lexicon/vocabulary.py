@@ -17,7 +17,6 @@ from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, 
 from capacity_tui.engine.record import dataclass
 
 _OF_A_SPAN, _WRITTEN, _LIMITS = "tokens a span", "tokens of output a span", "limits."
-_SHORT = 2  # Letters of a unit, as in ``5 yr``, rather than of a word
 UNSAID = frozenset({"running", "output"})
 """Roles of fields that a line does not say: how a run is looked after and reported stands in files."""
 
@@ -313,9 +312,9 @@ class Vocabulary:
 @cache
 def vocabulary() -> Vocabulary:
     """Return the shipped words."""
-    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "one_line.yaml")
+    rows = parse_shipped(files("capacity_tui.profiles") / "one_line.yaml")
     every = {*rows["per"], *rows["every"]["again"]} - {"/"}
-    often = [word for row in rows["rates"].values() for word in (*row["spans"], *row["adverbs"]) if len(word) > _SHORT]
+    often = [word for row in rows["rates"].values() for word in (*row["spans"], *row["adverbs"])]
     made: dict[str, Any] = {
         "fillers": frozenset(
             form
