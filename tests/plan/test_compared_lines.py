@@ -56,6 +56,8 @@ COMPARED = {
     "do i need qlora for 13b on 24gb": ["qlora", "lora"],
     "do i need lora for llama 8b on 2 a100": ["lora", "full fine-tuning"],
     "rtx 6000 ada vs l40s llama 13b inference": ["rtx 6000 ada", "l40s"],
+    "qwen3 14b q4 on a 3060 or should i take 8b?": ["14b", "8b"],
+    "qwen2.5-14b q4 or 7b, 3060": ["14b", "7b"],
     "h100 vs a100 80gb for finetuning 13b": ["h100", "a100 80gb"],
     "llama 3.1 8b vs qwen2.5 7b on 4090": ["llama 3-1 8b", "qwen2-5 7b"],
     "4090 vs m3 max for qwen3 30b a3b q4": ["4090", "m3 max"],
@@ -187,3 +189,10 @@ def test_a_line_without_end_is_refused_at_once(text: str) -> None:
 )
 def test_a_line_that_compares_nothing_is_left_alone(text: str) -> None:
     assert alternatives(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["can my 3070 run qwen2.5-coder 14b q4 or do i need 7b", "llama 13b q4 or only 8b on 3070"]
+)
+def test_sizes_of_a_model_have_the_format_that_stands_behind_the_first(text: str) -> None:
+    assert [read_line(one.text).values["inference.weights"] for one in alternatives(text)] == ["q4_0", "q4_0"]

@@ -122,8 +122,10 @@ def _compared(text: str, whole: OneLine, catalog: Catalog, read: Callable[[str],
         return _recounted(words, marks[-1], read)
     if not marks or not (whole.faults or _joins_values(whole)):
         return ()
-    if settings := with_and_without(words, marks[-1], read):
-        return tuple(Alternative(_name(name.split()), line) for name, line in settings)
+    settings = with_and_without(words, marks[-1], read)
+    named = tuple(Alternative(_name(name.split()), line) for name, line in settings)
+    if first := _resized(words, marks[-1], read) or named:
+        return first
     every = sorted({*marks, *both}) if both else []
     for places, is_other_size in ((marks, False), *([(every, False)] if every else []), (marks, True)):
         splits = _splits(words, places, is_other_size=is_other_size)
@@ -268,6 +270,20 @@ def _joins_values(line: OneLine) -> bool:
     valued = [word for word in line.words if word.meaning.values]
     ends, starts = {word.end for word in valued}, {word.start for word in valued}
     return any(match.start() in ends and match.end() in starts for match in _CHOICE.finditer(line.text))
+
+
+def _resized(words: list[str], mark: int, read: Callable[[str], OneLine]) -> tuple[Alternative, ...]:
+    """Return the lines for two sizes of a model, with what both have behind the first: ``14b q4 or do i need 8b``."""
+    at = _before_name(words, mark) + 1
+    size, before = ("".join(words[at : at + 1]).rstrip(_ENDS), [word.rpartition("-")[2] for word in words[:mark]])
+    first = max((place for place, word in enumerate(before) if is_size(word)), default=mark)
+    if not is_size(size) or first >= mark - 1:
+        return ()
+    resized = f"{words[first].removesuffix(before[first])}{size}"
+    names, rest = (before[first], size), [*words[first + 1 : mark], *words[at + 1 :]]
+    lines = [" ".join((*words[:first], name, *rest)) for name in (words[first], resized)]
+    pairs = zip(names, lines, strict=True)
+    return tuple(Alternative(_name([name]), line) for name, line in pairs) if _are_alike(map(read, lines)) else ()
 
 
 def _counts_otherwise(words: list[str], mark: int, line: OneLine) -> bool:

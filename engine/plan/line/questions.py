@@ -47,7 +47,7 @@ _OF_PRICE = frozenset({HARDWARE, DEVICES, Key.HARDWARE_PER_NODE, Key.TASK})  # A
 _RATES = frozenset({Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE})  # Every plan tells its throughput
 _ANSWERED = _RATES | {"", HARDWARE, DEVICES, MODEL}
 """What nothing is said of where it is asked for and not solved; how many there are is said of them all."""
-_BUT, _IS = "but", ("is", "are")  # Not aws but azure; azure is fine
+_BUT = "but"  # Not aws but azure
 _FAR = 3  # Words between one that leaves a provider and its name, as in ``not on any aws``
 _IN_LETTERS = re.compile(r"[\d.]+[dwy]", re.IGNORECASE)
 OF_BOX, OF_ALL, OF_ANY = "machine", "all", "any"  # What costs so much an hour
@@ -199,7 +199,7 @@ def clouds_in(tokens: Sequence[Token]) -> tuple[str, ...]:
         before = keys[start:at]
         is_more = keys[max(start - 1, 0)] in words.clouds and (words.both | words.comparing).issuperset(before)
         near = {*before, *map("".join, pairwise(before))}
-        behind = [key for key in keys[at + 1 : at + 3] if key not in _IS]
+        behind = [key for key in keys[at + 1 : at + 3] if key not in words.between]  # azure is fine
         is_meant = is_left and (before == [_BUT] or not words.permitting.isdisjoint(behind[:1]))
         is_more &= bool(start)
         is_left = not is_meant and (

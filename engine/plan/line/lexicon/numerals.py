@@ -10,16 +10,9 @@ from itertools import pairwise
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import spelled_numbers as spelled
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, families_of_models, named_model, resembling_model
 from capacity_tui.engine.plan.line.lexicon.quantities import image_of, with_software
-from capacity_tui.engine.plan.line.lexicon.spelled_numbers import (
-    AND_A_HALF,
-    number_of,
-    with_composite_times,
-    with_hours_of_day,
-    with_products,
-    with_sides,
-)
 from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token, is_latency, split, with_latencies
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.units import parse_quantity
@@ -51,9 +44,10 @@ _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what i
 def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     """Return the words of a line, its numbers as digits before hardware and before what they count."""
     named = _VERSION.sub(lambda match: _version(match, catalog), with_software(text))
-    words = with_sides(split(named), text, catalog)
-    tokens = with_products(_with_ranges(with_hours_of_day(with_products([*_without_dashes(words)]))))
-    tokens = _with_host_memory(with_latencies(with_composite_times(_with_times(tokens, catalog))), catalog)
+    words = spelled.with_sides(split(named), text, catalog)
+    words = spelled.with_hours_of_day(spelled.with_products([*_without_dashes(words)]))
+    tokens = _with_times(spelled.with_products(_with_ranges(words)), catalog)
+    tokens = _with_host_memory(with_latencies(spelled.with_composite_times(tokens)), catalog)
     tokens = _with_kinds_first([*_with_memory_apart(tokens, catalog)], catalog)
     return _with_parts(_with_digits(_with_names_first(tokens, catalog), catalog))
 
@@ -62,15 +56,15 @@ def _with_memory_apart(tokens: list[Token], catalog: Catalog) -> Iterator[Token]
     """Yield the words with a device and a memory that no row of its name has as two, as ``A6000-45G``."""
     for token in tokens:
         match = _NAME_AND_MEMORY.fullmatch(token.text)
-        if match is None or hardware.named_hardware(token.text, catalog) or not _is_device(match[1], catalog):
+        if (
+            match is None
+            or hardware.named_hardware(token.text, catalog)
+            or not hardware.named_hardware(match[1], catalog)
+        ):
             yield token
             continue
         yield replace(token, text=match[1], ends=False)
         yield replace(token, text=f"{match[2]}gb")
-
-
-def _is_device(word: str, catalog: Catalog) -> bool:
-    return hardware.named_hardware(word, catalog) is not None
 
 
 def _version(match: re.Match[str], catalog: Catalog) -> str:
@@ -138,9 +132,9 @@ def _part_of(keys: list[str], whole: str) -> tuple[int, int]:
         return 0, 0
     share, words = vocabulary().parts.get(keys[owned - 1], 0.0), len(keys) - owned + 1
     if share:
-        many = float(keys[owned - 2] in _ARTICLES) or number_of(keys[owned - 2]) if owned > 1 else 0.0
+        many = float(keys[owned - 2] in _ARTICLES) or spelled.number_of(keys[owned - 2]) if owned > 1 else 0.0
         return round(int(whole) * share * (many or 1.0)), words + int(many > 0)
-    some = number_of(keys[owned - 1])  # two of the 8, but not 16 of 512 tokens
+    some = spelled.number_of(keys[owned - 1])  # two of the 8, but not 16 of 512 tokens
     return (some, words) if 0 < some < int(whole) and keys[owned + 1 :] else (0, 0)
 
 
@@ -153,7 +147,7 @@ def _with_times(tokens: list[Token], catalog: Catalog) -> list[Token]:
     while index < len(tokens):
         number, at = _amount_of_time(keys, index)
         unit = units.get(keys[at]) if number and at < len(keys) and len(keys[at]) >= _FEWEST_OF_A_UNIT else None
-        if unit is not None and keys[at + 1 : at + 4] == AND_A_HALF:  # an hour and a half
+        if unit is not None and keys[at + 1 : at + 4] == spelled.AND_A_HALF:  # an hour and a half
             number, at = number + 0.5, at + 3
         before = made[-1].text if made else ""
         is_time = number != 1 or keys[index] in words.counts or is_latency(key_of(before))
@@ -171,8 +165,8 @@ def _with_times(tokens: list[Token], catalog: Catalog) -> list[Token]:
 
 def _amount_of_time(keys: list[str], index: int) -> tuple[float, int]:
     """Return a number in words before a unit of time, and where that stands: ``a tenth of a``, ``one and a half``."""
-    whole = max(number_of(keys[index]), float(keys[index] in _ARTICLES))
-    if whole and keys[index + 1 : index + 4] == AND_A_HALF:
+    whole = max(spelled.number_of(keys[index]), float(keys[index] in _ARTICLES))
+    if whole and keys[index + 1 : index + 4] == spelled.AND_A_HALF:
         return whole + 0.5, index + 4
     at = index + int(whole > 0)
     part = vocabulary().parts.get(keys[at], 0.0) if at < len(keys) else 0.0
@@ -376,7 +370,7 @@ def _ordinal(tokens: list[Token], index: int, catalog: Catalog) -> int | None:
     if which is None or not _is_named(tokens[index + 1 : index + 1 + _LONGEST_NAME], catalog):
         return None
     counted_ones = (
-        number_of(one) or (hardware.counted(one) or (0, ""))[0]
+        spelled.number_of(one) or (hardware.counted(one) or (0, ""))[0]
         for at, (amount, one) in enumerate(pairwise(("", *(token.text for token in tokens))))
         if key_of(amount) not in words.amounts  # batch 64 h100
         and (hardware.counted(one) or _is_named(tokens[at + 1 : at + 1 + _LONGEST_NAME], catalog))

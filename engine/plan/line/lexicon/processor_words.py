@@ -13,31 +13,44 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import Meaning
 
 PIECES = re.compile(r"[\s_/\-]+")  # What stands between pieces of a name
-_MODEL_NUMBER = re.compile(r"[a-z]?\d{3,}[a-z]{0,2}")  # Of a processor, as ``13900k`` or ``7995wx``
+_MODEL_NUMBER = re.compile(r"[a-z]?\d{3,}(?:[a-z]{0,2}|x3d)")  # Of a processor, as ``13900k`` or ``7995wx``
 
 _PROCESSOR = re.compile(
     r"(?:(?P<count>\d{1,2})\s*[x×*]\s*)?(?:core\s+)?"
-    r"(?P<line>i[3579]|ryzen(?:[\s-]\d)?|epyc|xeon(?:[\s-](?:gold|silver|platinum|bronze|e[357]))?|tr(?:-pro)?|threadripper(?:\spro)?)"
-    r"[\s-]+(?P<number>\d{4,5})(?P<suffix>[\s-]?v\d|[a-z]{0,2}\d?[a-z]?)",
+    r"(?P<line>i[3579]|ryzen(?:[\s-]\d)?|epyc|xeon(?:[\s-](?:gold|silver|platinum|bronze|e[357]))?|tr(?:-pro)?|threadripper(?:\spro)?"
+    r"|(?P<short>ryzen[\s-]ai(?:[\s-]\d)?(?:[\s-](?:hx|pro))*|ultra[\s-]\d))"
+    r"[\s-]+(?P<number>(?(short)\d{3}|\d{4,5}))(?P<suffix>[\s-]?v\d|[a-z]{0,2}\d?[a-z]?)",
     re.IGNORECASE,
 )
 _LINE = re.compile(
     r"(?:(?P<line>(?:core )?i[3579]|ryzen(?: [3579])?|epyc|xeon|threadripper)|cpu|processors?)", re.IGNORECASE
 )
-_TIER, _ANY = re.compile(r"(?:\bi|ryzen[ -])([3579])\b", re.IGNORECASE), "i|ryzen-|epyc|xeon"
+_TIER, _ANY = re.compile(r"(?:\bi|ryzen[ -](?:ai[ -])?|ultra[ -])([3579])\b", re.IGNORECASE), "i|ryzen-|epyc|xeon"
 _BARE = (
     (re.compile(r"(?:[6-9]|1[0-4])[679]00k[fs]?", re.IGNORECASE), "i7"),
     (re.compile(r"[1-9][3-9][05]0(?:x|x3d)", re.IGNORECASE), "ryzen"),
 )
 """Model numbers without their line, as ``12700k`` and ``5600x``."""
-_LINES = {"i3": "i", "i5": "i", "i7": "i", "i9": "i", "ry": "ryzen", "ep": "epyc", "xe": "xeon", "tr": "tr", "th": "tr"}
+_LINES = {
+    "i3": "i",
+    "i5": "i",
+    "i7": "i",
+    "i9": "i",
+    "ry": "ryzen",
+    "ep": "epyc",
+    "xe": "xeon",
+    "tr": "tr",
+    "th": "tr",
+    "ul": "ultra",
+}
 """Lines of processors as ids of the catalogue begin, by the first letters of what people write."""
 
 _OLDER_XEONS = "xeon-e"  # E3, E5 and E7, whose generation stands behind the number: v4
+_RYZEN_AI = "ryzen-ai"  # All of laptops
 
 _ALIKE_FOR_TWO = ("i", "ryzen")  # Those whose neighbouring generations have the memory of each other
 
-_OF_LAPTOPS = re.compile(r"u|h|hx|hs|p|g7|hk", re.IGNORECASE)  # What model numbers of laptops' processors end in
+_OF_LAPTOPS = re.compile(r"u|v|h|hx|hs|p|g7|hk", re.IGNORECASE)  # What model numbers of laptops' processors end in
 
 
 def numbered_processor(name: str, catalog: Catalog) -> str | None:
@@ -72,7 +85,7 @@ def nearest_processor(word: str, catalog: Catalog) -> Meaning | None:
     if match is None:
         return None
     line = _line_of(match)
-    is_portable = _OF_LAPTOPS.fullmatch(match["suffix"]) is not None
+    is_portable = line == _RYZEN_AI or _OF_LAPTOPS.fullmatch(match["suffix"]) is not None
     known = ((row_id, _PROCESSOR.fullmatch(row_id)) for row_id in catalog.processors)
     rows = [(catalog.processors[row_id], other) for row_id, other in known if other and _line_of(other) == line]
     alike = [(_differences(match, other), row) for row, other in rows if (row.segment == "laptop") == is_portable]
@@ -93,6 +106,8 @@ def _without_maker(word: str) -> str:
 
 def _line_of(match: re.Match[str]) -> str:
     line = match["line"].casefold()
+    if match["short"] and line.startswith("ryzen"):
+        return _RYZEN_AI
     return _OLDER_XEONS if re.search(r"e[357]$", line) else _LINES[line[:2]]
 
 

@@ -220,9 +220,14 @@ def same_format(key: str, task: str, tokens: Sequence[Token], catalog: Catalog) 
         return None
     if not (known.comparing | known.given_up).isdisjoint((*keys, *map("".join, pairwise(keys)))):
         return None  # int8 rather than fp8
-    formats = (named_value(word, INFER, "", catalog) for word in words if key_of(word) not in known.formats)
-    values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
-    return Meaning() if any(bits[0] in _DIGIT.findall(str(name)) for name in values if name) else None
+    others = [word for word in words if key_of(word) not in known.formats]
+    formats = (named_value(word, INFER, "", catalog) for word in others)
+    values = [
+        *(meaning.values for meaning in formats if meaning),
+        *(known.phrase(word, INFER) or {} for word in others),
+    ]
+    names = (str(value.get(Key.INFERENCE_WEIGHTS, "")) for value in values)
+    return Meaning() if any(bits[0] in _DIGIT.findall(name) for name in names) else None
 
 
 def nearest_mixture(total: float, active: float, size: str, catalog: Catalog) -> tuple[str, float]:

@@ -15,6 +15,7 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import TRAIN
 from capacity_tui.engine.units import parse_quantity
 
+_MINUTE_SECONDS = 60
 _LONGEST_NUMBER = 15  # Digits of a number that parts are reckoned of
 _FEWEST_OF_A_SCALE = 3  # Letters of a suffix that stands by itself
 _LETTERS_OF_A_CODE = 2  # Of a language, as ``en`` and ``de``
@@ -28,7 +29,6 @@ _GLUED_TIME = re.compile(r"(?:(\d+)d)?(\d+)(?::(\d\d))?h(?:(\d{1,2})(m(?:ins?)?)
 """A time of several units as one word: ``3d12h``, ``2h45m``, ``1h30``, ``1:30h``."""
 _CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
 _UNTIL = ("and", "to", "until", "till", "–")  # Between two times of a day
-_MINUTE_SECONDS = 60
 _MINUTES = {"w": 7 * 24 * 60, "d": 24 * 60, "h": 60}  # Of what parts of a time may be part of
 
 

@@ -41,7 +41,7 @@ _SHARE_OF = re.compile(
 # A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
 _SUM_PER_MILLION = r"\$[\d.,]+(?=\s?/\s?(?:1\s?)?(?:million|(?-i:M)\b|m\s?tok))"  # $0.60/M tokens
 _WORD = re.compile(
-    rf"{_SUM_PER_MILLION}|{_ORDINAL.pattern}|{_SHARE_OF.pattern}|{SUM_OF_ONE.pattern}|{COMMITMENT.pattern}|{_PER_MILLION.pattern}|(?:\d+\s*[x×*]\s*)?[^\s()，、；。]*\([^()]*\)?|[^\s，、；。]+[，、；。]*",
+    rf"{_SUM_PER_MILLION}|{_ORDINAL.pattern}|{_SHARE_OF.pattern}|{SUM_OF_ONE.pattern}|{COMMITMENT.pattern}|{_PER_MILLION.pattern}|(?:\d{{1,3}}\s*[x×*]\s*)?[^\s()，、；。]*\([^()]*\)?|[^\s，、；。]+[，、；。]*",
     re.IGNORECASE,
 )
 

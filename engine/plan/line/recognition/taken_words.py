@@ -56,7 +56,7 @@ class TakenWords(MachineWords):
         if {hardware.NAME, Key.MODEL_NAME} & meaning.values.keys() and self._is_given_up(index):
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
         meaning = self._users_present(index, self._without_size_of_nodes(self._host(index, meaning)))
-        meaning = self._at_peak(index, count, self._of_replicas(meaning))
+        meaning = self._added(index, self._at_peak(index, count, self._of_replicas(meaning)))
         for path, value in meaning.values.items():
             is_one_more = path == hardware.DEVICES and self._is_one_more(index, meaning)
             if path in self._values and self._values[path] != value and meaning.fault is None and not is_one_more:
@@ -68,6 +68,17 @@ class TakenWords(MachineWords):
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
+
+    def _added(self, index: int, meaning: Meaning) -> Meaning:
+        """Add the length of a part of a prompt to that of another: ``60 tokens each + 150 tok prompt``."""
+        path, joint = Key.INFERENCE_PROMPT_TOKENS, self._span(index - 1, 1) if index else ""
+        lengths = (self._values.get(path), meaning.values.get(path))
+        if joint not in vocabulary().both or not all(isinstance(length, int) for length in lengths):
+            return meaning
+        whole = sum(length for length in lengths if isinstance(length, int))
+        why = f"{whole} tokens: {lengths[0]} and {lengths[1]}"
+        self._values[path] = whole
+        return replace(meaning, values={**meaning.values, path: whole}, why=why)
 
     def _at_peak(self, index: int, count: int, meaning: Meaning) -> Meaning:
         """Take the load of the busiest time where the usual one is named too: ``average 5 rps, peak 20 rps``."""
