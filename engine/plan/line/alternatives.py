@@ -124,8 +124,8 @@ def _compared(text: str, whole: OneLine, catalog: Catalog, read: Callable[[str],
         return ()
     settings = with_and_without(words, marks[-1], read)
     named = tuple(Alternative(_name(name.split()), line) for name, line in settings)
-    if first := _resized(words, marks[-1], read) or named:
-        return first
+    if pair := _resized(words, marks[-1], read) or named:
+        return pair
     every = sorted({*marks, *both}) if both else []
     for places, is_other_size in ((marks, False), *([(every, False)] if every else []), (marks, True)):
         splits = _splits(words, places, is_other_size=is_other_size)

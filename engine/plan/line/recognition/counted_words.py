@@ -310,7 +310,8 @@ class CountedWords(NumberNames):
         """Whether a word says once more how large the model is, as 671b behind deepseek r1."""
         text = self._tokens[index].text
         row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))
-        if row_id is not None and self._catalog.architectures[row_id].experts and self._is_active_size(index):
+        is_active = models.is_size(text) and key_of(self._span(index + 1, 1)) in vocabulary().active
+        if row_id is not None and self._catalog.architectures[row_id].experts and is_active:
             return True  # qwen3-next 80b, 3b active
         if row_id is None or text[-1:] not in "bBmMtT" or not settings.is_number(text) or self._is_counted(index):
             return False
