@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
-from capacity_tui.engine.plan.line.compared_settings import with_and_without
+from capacity_tui.engine.plan.line.compared_settings import needed_or_not, with_and_without
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of, named_hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sum_of
@@ -29,7 +29,7 @@ _LONGEST_COUNT = 3  # Digits of a number that is a setting's rather than a devic
 _JOINTS = frozenset({"with", "to"})  # Between names of a line that says that it compares
 _NUMBER = re.compile(r"\d[\d.,]*[kmb]?(?=\b|x)", re.IGNORECASE)
 _COUNT = re.compile(r"\d+[x×*]")
-_ENDS, _UNLESS_GIVEN = ".,;:?!", "as usual"
+_ENDS = ".,;:?!"
 _UNIT_BEHIND = re.compile(r"(?<!\S)(\d{1,3})(?= (?:or|vs|versus) \d+([gt]b?|[kmb])\b)", re.IGNORECASE)  # 24 or 48gb
 _SIZE_APART = re.compile(r"(?<=\d) (?=[gt]b\b)", re.IGNORECASE)  # 6 GB or 4 GB
 _CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in |on |an? )?", re.IGNORECASE)
@@ -117,14 +117,12 @@ def _compared(text: str, whole: OneLine, catalog: Catalog, read: Callable[[str],
     marks = marks or both or [at for at, word in enumerate(words) if _joins_sizes(words, at)]
     marks = marks or [at for at, key in enumerate(keys) if key in _JOINTS and compares]
     if (fault := next((fault for fault in whole.faults if fault.title == WITH_OR_WITHOUT), None)) is not None:
-        return _with_and_without(whole, fault.detail, read)
+        return _settings(needed_or_not(whole, str(fault.detail), read))
     if marks and not whole.faults and _counts_otherwise(words, marks[-1], whole):
         return _recounted(words, marks[-1], read)
     if not marks or not (whole.faults or _joins_values(whole)):
         return ()
-    settings = with_and_without(words, marks[-1], read)
-    named = tuple(Alternative(_name(name.split()), line) for name, line in settings)
-    if pair := _resized(words, marks[-1], read) or named:
+    if pair := _resized(words, marks[-1], read) or _settings(with_and_without(words, marks[-1], read)):
         return pair
     every = sorted({*marks, *both}) if both else []
     for places, is_other_size in ((marks, False), *([(every, False)] if every else []), (marks, True)):
@@ -133,6 +131,10 @@ def _compared(text: str, whole: OneLine, catalog: Catalog, read: Callable[[str],
         if first := next(alike, None):
             return next((lines for lines in (first, *alike) if not _cut_names(lines, read)), first)
     return _otherwise(words, marks[-1], read) or _recounted(words, marks[-1], read)
+
+
+def _settings(compared: Iterable[tuple[str, str]]) -> tuple[Alternative, ...]:
+    return tuple(Alternative(_name(name.split()), line) for name, line in compared)
 
 
 def _with_list(text: str, line: OneLine) -> str:
@@ -253,16 +255,6 @@ def _is_price(words: list[str], *, is_sum: bool = False) -> bool:
     is_unsigned = word[:1].isdecimal() and (bool(at) or "." in word)  # requests have no fractions
     dollars = sum_of(f"${word}" if is_unsigned else word)
     return dollars is not None and (bool(dollars[1]) or (is_sum and not is_unsigned))
-
-
-def _with_and_without(line: OneLine, setting: str, read: Callable[[str], OneLine]) -> tuple[Alternative, ...]:
-    """Return a line that asks whether a setting is needed with it and without: ruled out, or as it is unless given."""
-    word = next(word for word in line.words if word.meaning.fault is not None and word.meaning.fault.detail == setting)
-    rest = f"{line.text[: word.start]} {line.text[word.end :]}".strip(f" {_ENDS}").removeprefix("for ")
-    instead = vocabulary().instead.get(key_of(setting), f"no {setting}")
-    without = Alternative(_name([instead]), f"{rest}, {instead}")
-    without = Alternative(_UNLESS_GIVEN, rest) if read(without.text).faults else without
-    return (Alternative(_name([setting]), f"{rest}, {setting}"), without) if rest else ()
 
 
 def _joins_values(line: OneLine) -> bool:

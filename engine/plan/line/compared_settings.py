@@ -12,6 +12,7 @@ from capacity_tui.engine.plan.line.lexicon.words import OneLine
 
 _MOST_WORDS, _ENDS = 5, ".,;:?!"  # Words that a setting may have, as in ``1b draft with 4 tokens``
 _FARTHEST = 12  # Words between a setting and what compares it
+_UNLESS_GIVEN = "as usual"  # What the plan without a setting is called where nothing rules it out
 _SAME = (Key.TASK, Key.MODEL_NAME, OWN_PARAMETERS, "hardware.")
 
 
@@ -44,6 +45,15 @@ def with_and_without(words: Sequence[str], mark: int, read: Callable[[str], OneL
                 is_other = not other.faults and _subject(other) == _subject(first) and other.values != first.values
                 return (" ".join(name), first.text), (named, other.text if is_other else second.text)
     return ()
+
+
+def needed_or_not(line: OneLine, setting: str, read: Callable[[str], OneLine]) -> tuple[tuple[str, str], ...]:
+    """Return a line that asks whether a setting is needed with it and without: ruled out, or as it is unless given."""
+    word = next(word for word in line.words if word.meaning.fault is not None and word.meaning.fault.detail == setting)
+    rest = f"{line.text[: word.start]} {line.text[word.end :]}".strip(f" {_ENDS}").removeprefix("for ")
+    instead = vocabulary().instead.get(key_of(setting), f"no {setting}")
+    without = (_UNLESS_GIVEN, rest) if read(f"{rest}, {instead}").faults else (instead, f"{rest}, {instead}")
+    return ((setting, f"{rest}, {setting}"), without) if rest else ()
 
 
 def _subject(line: OneLine) -> dict[str, object]:

@@ -16,9 +16,9 @@ from capacity_tui.engine.plan.fields import SECTIONS
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount, Currency, Sight
 from capacity_tui.engine.record import dataclass
 
+_WHOLE = ("counts", "vague", "ordinals")  # Numbers by the words for them
 _OF_A_SPAN, _WRITTEN, _LIMITS = "tokens a span", "tokens of output a span", "limits."
-UNSAID = frozenset({"running", "output"})
-"""Roles of fields that a line does not say: how a run is looked after and reported stands in files."""
+UNSAID = frozenset({"running", "output"})  # Roles of fields of files alone: how a run is looked after and reported
 
 
 def _keys(words: Iterable[str]) -> frozenset[str]:
@@ -266,8 +266,8 @@ class Vocabulary:
 
     def field_of(self, word: str, task: str) -> str | None:
         """Return the field that a word names in a task."""
-        sections = SECTIONS[task]
-        return next((path for path in self.fields.get(key_of(word), ()) if path.rpartition(".")[0] in sections), None)
+        paths = self.fields.get(key_of(word), ())
+        return next((path for path in paths if path.rpartition(".")[0] in SECTIONS[task]), None)
 
     def start_of(self, words: Sequence[str]) -> int:
         """Return where words between what is counted and its number begin, which stand at the end of some keys."""
@@ -285,13 +285,12 @@ class Vocabulary:
         """Return what to say in place of a release of what no plan can follow, as ``Wan-AI/Wan2.1-T2V-14B``."""
         owner, _, name = word.rpartition("/")
         parts = re.split("[-_]", name)
-        most = len(parts) if owner else len(parts) - 1
-        return next(filter(None, (self.refusal("-".join(parts[:few])) for few in range(most, 0, -1))), None)
+        fewer = range(len(parts) - int(not owner), 0, -1)
+        return next(filter(None, (self.refusal("-".join(parts[:few])) for few in fewer)), None)
 
     def refuses_model(self, name: str, catalog: Catalog) -> bool:
         """Whether no plan can follow a model, as a hub's name of a release that no row is of, too: ``suno/bark``."""
-        owner, _, own = name.rpartition("/")
-        rows = catalog.architectures
+        (owner, _, own), rows = name.rpartition("/"), catalog.architectures
         is_row = rows.find_id(own) is not None or (rows.find_id(name) is not None and not rows.is_variant(name))
         return key_of(name) in self.refused or bool(owner and not is_row and self.refused_release(name))
 
@@ -321,10 +320,6 @@ def vocabulary() -> Vocabulary:
             for word in (*rows["fillers"], *rows["prose"], *rows["circumstances"], *rows["bills"], *often, "")
             for form in (key_of(word), key_of(word.replace("'", "")))  # doesnt
         ),
-        "counts": {word: int(count) for word, count in _by_word(rows["counts"]).items()},
-        "vague": {word: int(count) for word, count in _by_word(rows["vague"]).items()},
-        "parts": {word: float(part) for word, part in _by_word(rows["parts"]).items()},
-        "ordinals": {word: int(count) for word, count in _by_word(rows["ordinals"]).items()},
         "datasets": {name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},
         "queries": _by_word(rows["asking"]),
         "asked": {kind: _by_word(words) for kind, words in rows["asked"].items()},
@@ -337,10 +332,12 @@ def vocabulary() -> Vocabulary:
             if row["seconds"] > 1
             for word in (*row["adverbs"], *(f"{per}{span}" for per in every for span in row["spans"]))
         },
+        **{name: {word: int(count) for word, count in _by_word(rows[name]).items()} for name in _WHOLE},
+        "parts": {word: float(part) for word, part in _by_word(rows["parts"]).items()},
         "hours_of_weeks": {word: float(hours) for hours, words in rows["hours_of_weeks"].items() for word in words},
         "sights": {begins: Sight(**row) for begins, row in rows["sights"].items()},
         "currencies": {
-            sign: Currency(**{**row, "words": (sign, *row["words"])}) for sign, row in rows["currencies"].items()
+            sign: Currency(**row | {"words": (sign, *row["words"])}) for sign, row in rows["currencies"].items()
         },
         "fields": _fields(rows["fields"]),
         "values": {task: tuple(paths) for task, paths in rows["values"].items()},

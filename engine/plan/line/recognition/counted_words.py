@@ -356,11 +356,6 @@ class CountedWords(NumberNames):
         counted: dict[str, object] = {hardware.DEVICES: devices, Key.HARDWARE_PER_NODE: size}
         return Meaning(f"{nodes} nodes of {size}, {devices} devices", counted, why)
 
-    def _is_one_a_node(self) -> bool:
-        """Whether a line has one device in each of its nodes, as ``4 boxes with a 3090 each``."""
-        places = [(at, at + count) for at, (count, taken) in self._taken.items() if hardware.NAME in taken.values]
-        return any(self._span(at - 1, 1) in ("a", "an") and self._is_apiece(end) for at, end in places)
-
     def _place_of_size(self) -> int:
         """Return where a line has the devices of a node: ``2 nodes of 16 v100``, as a DGX-2 has; 0 for nowhere."""
         for index in range(len(self._tokens) - 2):

@@ -209,3 +209,8 @@ class MachineWords(RuledOutWords):
         words, keys = vocabulary(), self._keys()
         on_host = {key for key, (path, _) in words.needs.items() if path == Key.INFERENCE_GPU_LAYERS}
         return not keys.isdisjoint(on_host | words.on_host) or Key.INFERENCE_GPU_LAYERS in self._values
+
+    def _is_one_a_node(self) -> bool:
+        """Whether a line has one device in each of its nodes, as ``4 boxes with a 3090 each``."""
+        places = [(at, at + count) for at, (count, taken) in self._taken.items() if hardware.NAME in taken.values]
+        return any(self._span(at - 1, 1) in ("a", "an") and self._is_apiece(end) for at, end in places)
