@@ -72,7 +72,8 @@ class OptionWords(GuessedWords):
             written = self._text[token.start : token.end].rstrip(",;")
             name, mark, value = written.partition("=")
             behind = "" if mark or token.ends else self._span(index + 1, 1)
-            is_open = (value or behind) == AUTO and self._is_setting(name)
+            is_option_of_some = bool(mark) or name.startswith(_MARK) or is_option(name) or self._is_setting(name)
+            is_open = (value or behind) == AUTO and is_option_of_some and key_of(name) not in vocabulary().model_words
             if is_open or value == _LEFT_OPEN[0] or (behind == _LEFT_OPEN[0] and self._is_setting(name)):
                 count = 1 + int(not mark)
                 self._options[index], self._taken[index] = (count, Option(name, value or behind)), (count, Meaning())

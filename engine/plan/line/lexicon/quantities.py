@@ -101,7 +101,7 @@ _DURATION = re.compile(
 _LINES = re.compile(
     r"(240|360|480|540|576|720|768|1080|1440|2160)p", re.IGNORECASE
 )  # Lines of an image that is 16 to 9
-_IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
+_IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:[x×*][134])?(?:px)?", re.IGNORECASE)  # 512x512x1
 OF_TOKEN = re.compile(r"(\d+(?:\.\d+)?m?s)/tok(?:en)?", re.IGNORECASE)
 
 _OF_DEVICE = re.compile(r"([a-z=]*\d+)/(gpu|device|card)", re.IGNORECASE)  # bs=2/gpu

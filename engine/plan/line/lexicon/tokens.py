@@ -47,6 +47,7 @@ _WORD = re.compile(
 
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code) not in "，；"}
 """Letters, digits and marks as wide as ideographs, by their code; commas stay, which end a word wherever they stand."""
+PLAIN_MARKS = _WIDE | str.maketrans("，、；", ",,;")  # The same with those commas, for what looks at marks alone
 _ENDINGS = ",;:?!\"'`[]，、；。"
 
 _PICTURES = re.compile("[\u2190-\u2191\u2193-\u21ff\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]")

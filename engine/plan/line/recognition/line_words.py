@@ -19,7 +19,7 @@ from capacity_tui.engine.plan.line.lexicon.model_words import ModelsAsked
 from capacity_tui.engine.plan.line.lexicon.numerals import counted_tokens, range_in
 from capacity_tui.engine.plan.line.lexicon.question_words import Question
 from capacity_tui.engine.plan.line.lexicon.task_words import usual_listeners
-from capacity_tui.engine.plan.line.lexicon.tokens import WHOLE
+from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_MARKS, WHOLE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount, Assumption, Meaning, Sight
 
@@ -27,7 +27,6 @@ ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "re
 PIXELS, LARGEST_SIDE = 32, 1536  # Sides of images are so many times a whole number, and no longer
 DRAWING = ("grpo", "ppo")  # Preferences that draw answers
 _LENGTHS = frozenset({Key.TRAINING_SEQ_LEN, Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS})
-_PLAIN = str.maketrans("，、；：？！（）", ",,;:?!()")  # Marks of full width
 _CONTEXTS = ("context that an engine is started with", "longest sequence")
 _FAR_PASS = 6  # Words between a part of a training and how long it takes
 
@@ -36,7 +35,7 @@ class LineWords:
     """A line whose words are being recognized, one kind after another."""
 
     def __init__(self, text: str, catalog: Catalog) -> None:
-        self._text = text.translate(_PLAIN)
+        self._text = text.translate(PLAIN_MARKS)
         self._catalog = catalog
         self._taken: dict[int, tuple[int, Meaning]] = {}
         self._tokens = counted_tokens(text, catalog)
