@@ -29,6 +29,11 @@ def test_flags_and_a_line_say_the_same_plan(capsys: pytest.CaptureFixture[str]) 
     assert plan["hardware"]["devices"] == 8
 
 
+def test_a_line_needs_no_spaces_where_its_language_has_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "8卡4090能全参微调qwen2.5-7b吗，序列长度4096"]) == 0
+    assert "qwen2.5-7b, finetune, 8 x rtx-4090" in capsys.readouterr().out
+
+
 def test_what_a_line_guesses_stands_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "lama-3.1-8b train 8xh100"]) == 0
     told = capsys.readouterr()
@@ -42,6 +47,7 @@ def test_what_a_line_guesses_stands_on_stderr(capsys: pytest.CaptureFixture[str]
         ("do i need fp8", "with it, or without it?"),
         ("pln.yaml", "No such file or directory"),
         ("my pln.yaml", "No such file or directory"),
+        ("模型.yaml", "模型.yaml"),
     ],
 )
 def test_a_line_with_only_a_fault_shows_it_and_a_mistyped_path_is_one(

@@ -243,3 +243,15 @@ def test_nothing_is_said_of_what_a_plan_follows(text: str) -> None:
 def test_a_job_of_pictures_says_how_long_all_of_them_take() -> None:
     remarks = plan_of_line(read_line("sdxl 10k images 30 steps on an h100, how long")).remarks
     assert any(re.match(r"all 10\.0 k take [\d.]+ (h|min)", remark) for remark in remarks)
+
+
+@pytest.mark.parametrize(
+    "text", ["llama-3.1-70b 2x3090 vllm tried awq still oom", "lora llama-3.1-8b 3090 tried batch size 8"]
+)
+def test_what_was_tried_is_said_to_be_planned_for(text: str) -> None:
+    assert any("tried, and planned for" in entry.why for entry in read_line(text).assumptions)
+
+
+def test_a_task_that_was_tried_is_no_setting() -> None:
+    line = read_line("i tried to serve llama-3.1-8b awq on a 4090")
+    assert not any("tried" in entry.why for entry in line.assumptions)

@@ -125,9 +125,11 @@ def locate_plan(name: str) -> Path | str:
 def may_be_line(name: str) -> bool:
     """Return whether a name is some words, such as a plan in a line; and no file, example or saved plan.
 
-    Kana and ideographs are words that no space parts.
+    Kana and ideographs are words that no space parts, unless they name a file by its ending.
     """
-    if not any(character.isspace() or "\u3040" <= character <= "\u9fff" for character in name.strip()):
+    is_file = Path(name).suffix[1:].isascii() and Path(name).suffix[1:].isalnum()
+    has_words = not is_file and any("\u3040" <= character <= "\u9fff" for character in name)
+    if not (has_words or any(map(str.isspace, name.strip()))):
         return False
     try:
         if Path(name).exists():

@@ -197,6 +197,7 @@ class TrainingWords(SampleWords):
         self._offload_of_the_framework()
         self._states_in_pages()
         self._samples_in_a_sequence()
+        self._say_what_was_tried()
 
     def _whole_bits(self) -> None:
         """Say that ``full bf16`` is taken for all weights in mixed precision, which others call pure."""

@@ -14,9 +14,10 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.recognition.machine_words import MachineWords
 
+_FARTHEST_TRIED = 3  # Words between what says that something was tried and that
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
 _NOT_WANTED = "a line says what is wanted, not what is not"
 _PACKED, _SEVERAL = "qlora", 2
@@ -133,6 +134,16 @@ class TakenWords(MachineWords):
         """Whether a number is the name of a device, with the word behind it or without: ``3090``, ``7900 xtx``."""
         names = (hardware.named_hardware(self._span(index, few), self._catalog) for few in (1, 2))
         return any(name is not None and hardware.DEVICES not in name.values for name in names)
+
+    def _say_what_was_tried(self) -> None:
+        """Say of settings that a line tells to have been tried that they are planned for: ``tried awq, still oom``."""
+        named = {TASK, METHOD, Key.MODEL_NAME, hardware.NAME, hardware.DEVICES}
+        for at, (count, meaning) in self._taken.items():
+            keys = [key_of(token.text) for token in self._tokens[max(at - _FARTHEST_TRIED, 0) : at] if not token.ends]
+            is_tried = not vocabulary().measured["tried"].isdisjoint(keys) and meaning.values.keys() - named
+            if is_tried and not meaning.why:
+                why = f"{self._span(at, count)}: tried, and planned for; leave it out to see the plan without"
+                self._assumed += [Assumption(path, value, why) for path, value in meaning.values.items()]
 
     def _joined(self, index: int) -> tuple[int, Meaning] | None:
         """Refuse several names of a kind as one word, as ``t4/l4``, which a line may compare."""
