@@ -61,4 +61,5 @@ def rent_words(line: OneLine, plan: Plan, catalog: Catalog) -> Iterator[str]:
         low, most, high = (
             largest(bound) / HOUR_SECONDS / used.hours_a_day for bound in (time.low, time.value, time.high)
         )
-        yield f"{used.hours_a_day:.3g} h a day: {most:.1f} days ({low:.1f} to {high:.1f})"
+        days = f"{most:.1f} days ({low:.1f} to {high:.1f})" if high > 1 else "done within one of them"
+        yield f"{used.hours_a_day:.3g} h a day: {days}"
