@@ -24,7 +24,7 @@ from capacity_tui.engine.estimate.result import (
     InferenceSpeed,
     Iteration,
 )
-from capacity_tui.engine.estimate.serving.work import inference_speed
+from capacity_tui.engine.estimate.serving.rates import inference_speed
 from capacity_tui.engine.estimate.timing.reliability import ReliabilityEstimate, reliability
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST, StepTime, step_time
 from capacity_tui.engine.estimate.work import Phase, Work

@@ -18,7 +18,7 @@ from capacity_tui.engine.estimate.figures.readers import Figured, Value
 from capacity_tui.engine.estimate.figures.table import METRICS
 from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Iteration
 from capacity_tui.engine.estimate.serving.memory import SEQUENCES
-from capacity_tui.engine.estimate.serving.work import FIRST, PER_TOKEN, WHOLE, limited, limits_of
+from capacity_tui.engine.estimate.serving.rates import FIRST, PER_TOKEN, WHOLE, limited, limits_of
 from capacity_tui.engine.keys import JOB_LIMITS, SERVING, Figure, Key, Parts
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import Plan

@@ -12,5 +12,5 @@ from .resolve import why_not_read as why_not_read
 from .run import ServingRun as ServingRun
 from .speed import decode_phase as decode_phase
 from .speed import reading_phase as reading_phase
-from .work import limits_of as limits_of
+from .rates import limits_of as limits_of
 from .work import serving_work as serving_work
