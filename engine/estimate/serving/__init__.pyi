@@ -5,6 +5,7 @@ from .memory import reserved_bytes as reserved_bytes
 from .memory import room_in_cache as room_in_cache
 from .memory import serving_memory as serving_memory
 from .operators import decode_pass as decode_pass
+from .rates import limits_of as limits_of
 from .resolve import released_format as released_format
 from .resolve import serving_run as serving_run
 from .resolve import vendor_of as vendor_of
@@ -12,5 +13,4 @@ from .resolve import why_not_read as why_not_read
 from .run import ServingRun as ServingRun
 from .speed import decode_phase as decode_phase
 from .speed import reading_phase as reading_phase
-from .rates import limits_of as limits_of
 from .work import serving_work as serving_work
