@@ -52,10 +52,9 @@ def rent_words(line: OneLine, plan: Plan, catalog: Catalog) -> Iterator[str]:
     price, time = estimate.cost.usd_per_hour, METRICS[Figure.ESTIMATED_TRAIN_TIME_SECONDS].read(estimate)
     if plan.task == INFER and used.seconds:
         hours = used.seconds / HOUR_SECONDS * used.hours_a_day / DAY_HOURS
-        usd = 0.0 if price is None else largest(price)
-        bill = (
-            f"at {format_money(usd)} an hour are {format_money(usd * hours)}" if usd else "at a price that nobody knows"
-        )
+        usd = None if price is None else largest(price)
+        known = "" if usd is None else f"at {format_money(usd)} an hour are {format_money(usd * hours)}"
+        bill = known or "at a price that nobody knows"
         yield f"{used.words}{daily}: {format_number(hours)} h {bill}"
     elif is_partial and isinstance(time, Interval):
         low, most, high = (

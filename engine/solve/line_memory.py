@@ -10,12 +10,20 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import Plan, edited
-from capacity_tui.engine.plan.line import FINETUNE, INFER, TRAIN, Asked, OneLine, asks_for_memory, vocabulary
+from capacity_tui.engine.plan.line import (
+    FINETUNE,
+    HOST_MEMORY,
+    INFER,
+    TRAIN,
+    Asked,
+    OneLine,
+    asks_for_memory,
+    vocabulary,
+)
 from capacity_tui.engine.solve.modes.modes import fill
 from capacity_tui.engine.units import format_bytes
 
 OF_LAYERS = "layers on the host"  # What engines are usual for that keep some of a model there
-_HOST_MEMORY = f"{Key.HARDWARE_SPEC}.host_memory_gib"
 _ROOM = {"memory_mib": 1_000_000_000}  # Of a device that has room for anything
 _METHODS = ("full", "lora", "qlora")  # Of fine-tuning, where a line says none
 _USERS, _BATCH, _CHECKPOINTING = Key.INFERENCE_USERS, Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_CHECKPOINTING
@@ -36,7 +44,7 @@ def layers_asked(line: OneLine, plan: Plan, catalog: Catalog) -> Asked | None:
     """
     layers, usual = Key.INFERENCE_GPU_LAYERS, vocabulary().engines[OF_LAYERS]
     is_other = line.has(Key.INFERENCE_ENGINE) and catalog.engines.find_id(plan.inference.engine) != usual
-    is_split = line.task == INFER and line.has(_HOST_MEMORY) and not (line.has(layers) or is_other)
+    is_split = line.task == INFER and line.has(HOST_MEMORY) and not (line.has(layers) or is_other)
     if not is_split or line.asked is not None or not line.has(Key.HARDWARE_NAME):
         return None
     try:

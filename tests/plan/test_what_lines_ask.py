@@ -363,6 +363,8 @@ def test_a_processor_beside_a_card_is_named_as_that_of_the_host_wherever_it_stan
         ("llama-3.1-8b l4 at $1/h coste al mes", "al mes: 720 h at $1.00 an hour are $720.00"),
         ("llama-3.1-8b l4 at $1/h 每月成本", "每月: 720 h at $1.00 an hour are $720.00"),
         ("serve llama-3.1-8b on an l4 24/7", ""),
+        ("serve llama-3.1-8b 4090 at $1/h monthly cost", "monthly: 720 h at $1.00 an hour are $720.00"),
+        ("serve llama-3.1-8b on my own 4090, monthly cost", "monthly: 720 h at $0.00 an hour are $0.00"),
         ("serve llama-3.1-8b on an l4, 1M requests per month", ""),
         ("lora llama-3.1-8b 4090 within 8 hours", ""),
         ("serve llama-3.1-8b, $500 a month", ""),

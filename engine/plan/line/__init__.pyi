@@ -2,6 +2,7 @@ from .alternatives import Alternative as Alternative
 from .alternatives import alternatives as alternatives
 from .lexicon.flags import completions as completions
 from .lexicon.flags import line_of_flags as line_of_flags
+from .lexicon.hardware_words import HOST_MEMORY as HOST_MEMORY
 from .lexicon.hardware_words import offered_accelerators as offered_accelerators
 from .lexicon.model_words import usual_models as usual_models
 from .lexicon.vocabulary import vocabulary as vocabulary

@@ -55,10 +55,8 @@ class BatchWords(PerceptronWords):
             last = index + count - 1
             if self._is_number_at(last) and next(self._names_behind(last), None) is not None:
                 continue  # batch 4 x 8 gpus
-            factors, behind = (
-                [int(factor) for factor in _TIMES.split(match[2])],
-                settings.amount_of(self._word(last + 1)),
-            )
+            factors = [int(factor) for factor in _TIMES.split(match[2])]
+            behind = settings.amount_of(self._word(last + 1))
             if behind is not None and behind.name == ACCUMULATION:
                 self._counts[ACCUMULATION] = factors.pop()
                 micro_batch = math.prod(factors)

@@ -79,7 +79,8 @@ def _span_at(tokens: Sequence[Token], index: int) -> tuple[float, int, int] | No
     if (seconds := lasts(tokens, index)) >= HOUR_SECONDS:
         return seconds, index, index
     is_bare_sum = (sum_of(before) or ("", 1.0))[1] == 0  # $2k monthly, but $2/h, monthly
-    if key_of(before) in words.amounts or PLAIN_COUNT.fullmatch(before) or is_bare_sum:
+    is_count = PLAIN_COUNT.fullmatch(before) is not None and before[-1] in "kKmM"  # a plain number may end a name
+    if key_of(before) in words.amounts or is_count or is_bare_sum:
         return None  # 1M requests per month, 2k monthly
     of_a_span = _SUM_OF_A_SPAN.fullmatch(text)
     for few in (2, 1):

@@ -98,7 +98,7 @@ def _glued_minutes(word: str, *, is_time: bool) -> float | None:
 def _written(minutes: float) -> str:
     """Return a time as a word: in hours where it has no others, as ``84h``."""
     hours, rest = divmod(minutes, _MINUTES["h"])
-    return f"{minutes:g}min" if rest else f"{hours:g}h"
+    return f"{minutes:.15g}min" if rest else f"{hours:.15g}h"
 
 
 def _sum_of_times(first: str, second: str) -> float:
@@ -185,10 +185,8 @@ def _scaled_in_words(keys: list[str], index: int) -> tuple[str, int]:
     half = end + 3 if number and keys[end : end + 3] == AND_A_HALF else half
     if half and keys[half : half + 1] == [_DOZENS[0]]:
         return str(round((number + 0.5) * vocabulary().counts[_DOZENS[0]])), half + 1  # half a dozen
-    is_long = {*keys[end : end + 1]} & words.thousands.keys() and words.scales.get(
-        "".join(keys[end + 1 : end + 2])
-    ) == "M"
-    if number and is_long:
+    scale = words.scales.get("".join(keys[end + 1 : end + 2]))
+    if number and scale == "M" and not words.thousands.keys().isdisjoint(keys[end : end + 1]):
         return times_scale(str(number), "1000M"), end + 2  # 100 mil millones
     for value, at in ((number + 0.5, half), (number, end)):
         scale = _scale_of(keys, at) if index < at < len(keys) else ""
