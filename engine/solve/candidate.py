@@ -195,6 +195,8 @@ def is_better(one: Candidate, other: Candidate, goal: Goal) -> bool:
     return goal.sign * mine < goal.sign * theirs
 
 
+# What decides the result of a training: a change of anything else is compared at the same
+_LEARNED = (Key.TRAINING_METHOD, Key.TRAINING_OPTIMIZER, Key.TRAINING_SEQ_LEN)
 _NAMING = ("model", "hardware", "pricing")  # The sections of a plan that say what its model, hardware and prices are
 
 
@@ -263,8 +265,17 @@ class EstimatedPlan:
         return self.wanted.value(path) == AUTO
 
     def evaluate(self, change: Mapping[str, object]) -> Candidate:
-        """Return what becomes of the plan with a change."""
-        return candidate(self.wanted, change, self.catalog, self.machine, self.mode, named=self.named)
+        """Return what becomes of the plan with a change.
+
+        What the model learns stays as it is: where other hardware or settings would be filled in with another method,
+        optimizer or length of sequences, those of the plan are part of the change.
+        """
+        made = candidate(self.wanted, change, self.catalog, self.machine, self.mode, named=self.named)
+        if made.filled is None or set(change) & set(_LEARNED):
+            return made
+        filled = made.filled.resolved.plan
+        kept = {str(path): self.plan.value(path) for path in _LEARNED if filled.value(path) != self.plan.value(path)}
+        return self.evaluate({**change, **kept}) if kept else made
 
     def feasible(self, changes: Iterable[Mapping[str, object]]) -> Iterator[Candidate]:
         """Yield what becomes of the plan with each of several changes, as far as there are such plans."""
