@@ -7,6 +7,7 @@ from .constraint import Constraint as Constraint
 from .derivation import Derivation as Derivation
 from .derivation import Input as Input
 from .derivation import equation as equation
+from .derivation import formula as formula
 from .derivation import origin as origin
 from .derivation import recording as recording
 from .estimate import ITERATIONS as ITERATIONS

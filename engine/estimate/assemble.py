@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from capacity_tui.engine.cluster import Cluster
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.figures.readers import job_seconds
 from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate, StageBytes, kept_reserve, reserve_bytes
 from capacity_tui.engine.estimate.money import cost, energy
@@ -75,7 +75,7 @@ def balance(phases: tuple[Phase, ...]) -> Balance:
 ROOFLINE = "Williams et al. 2009"
 
 
-@equation(
+arithmetic_intensity = formula(
     "intensity = flops / max(traffic, 1)",
     unit="FLOP/B",
     source=ROOFLINE,
@@ -83,12 +83,9 @@ ROOFLINE = "Williams et al. 2009"
     flops=("FLOPs of all kernels of a micro-batch, or of all phases, on one device", "FLOP"),
     traffic=("bytes they move to and from its memory", "B"),
 )
-def arithmetic_intensity(flops: Number, traffic: Number) -> Number:
-    """FLOPs for each byte of device memory traffic."""
-    return flops / np.maximum(traffic, 1.0)
 
-
-@equation(
+# Arithmetic intensity above which arithmetic limits a device.
+ridge_point = formula(
     "ridge = peak / bandwidth",
     unit="FLOP/B",
     source=ROOFLINE,
@@ -96,12 +93,8 @@ def arithmetic_intensity(flops: Number, traffic: Number) -> Number:
     peak=("dense peak in the type used, FLOP/s", "FLOP/s", "hardware.peaks"),
     bandwidth=("memory bandwidth, B/s", "B/s", ("hardware.host_bandwidth", "hardware.bandwidth")),
 )
-def ridge_point(peak: Number, bandwidth: Number) -> Number:
-    """Arithmetic intensity above which arithmetic limits a device."""
-    return peak / bandwidth
 
-
-@equation(
+model_flops_utilization = formula(
     "mfu = model_flops / (step_seconds · peak · devices)",
     unit="share",
     source="Chowdhery et al. 2022: FLOPs of the model itself, none of recomputation",
@@ -111,9 +104,6 @@ def ridge_point(peak: Number, bandwidth: Number) -> Number:
     peak=("dense peak of one device in the type used, FLOP/s", "FLOP/s", "hardware.peaks"),
     devices="how many there are",
 )
-def model_flops_utilization(model_flops: Number, step_seconds: Number, peak: Number, devices: Number) -> Number:
-    """Share of the dense peak that the model's own arithmetic uses."""
-    return model_flops / (step_seconds * peak * devices)
 
 
 @equation(

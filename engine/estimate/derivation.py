@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import re
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import field
-from functools import cache, update_wrapper
+from functools import cache, cached_property
 from typing import Generic, ParamSpec, TypeAlias, cast
 
 import numpy as np
@@ -113,18 +115,36 @@ class Equation(Generic[Arguments]):
 
     def __init__(
         self,
-        function: Callable[Arguments, Number],
+        function: Callable[Arguments, Number] | None,
+        module: str,
         formula: str,
         unit: str,
         source: str,
         part: str,
         meanings: Mapping[str, Symbol],
     ) -> None:
-        update_wrapper(self, function)
-        self.function = function
+        self._function, self.__module__ = function, module
         self.formula, self.unit, self.source, self.part = formula, unit, source, part
         self.meanings = meanings
-        self.recorded_as = function.__name__
+        if function is not None:
+            self.__name__ = function.__name__
+
+    @cached_property
+    def __name__(self) -> str:
+        """The variable of its module that it is."""
+        return next(name for name, value in vars(sys.modules[self.__module__]).items() if value is self)
+
+    @cached_property
+    def recorded_as(self) -> str:
+        """The name that its results are known by."""
+        return self.__name__
+
+    @property
+    def function(self) -> Callable[Arguments, Number]:
+        """What computes it; made of the formula when it is first called, where that is all there is."""
+        if self._function is None:
+            self._function = _computed(self.formula, tuple(self.meanings))
+        return self._function
 
     def __call__(self, *arguments: Arguments.args, **named: Arguments.kwargs) -> Number:
         """Return the value; raises NoLongerWantedError where nobody waits for it any more."""
@@ -157,6 +177,7 @@ class Equation(Generic[Arguments]):
         if _record.get() is None:
             return self
         changed = copy(self)
+        changed.__name__ = self.__name__
         setattr(changed, attribute, value)
         return changed
 
@@ -167,7 +188,7 @@ class Equation(Generic[Arguments]):
 
     def _derivation(self, values: Mapping[str, object], record: Record, result: Number) -> Derivation:
         return Derivation(
-            self.function.__name__,
+            self.__name__,
             self.part,
             self.formula.replace("{addends}", " + ".join(values)),
             tuple(self._input(name, value, record) for name, value in values.items()),
@@ -206,7 +227,26 @@ def equation(
         meanings: what each symbol is: its meaning, alone or with its unit (pure numbers have none) and the equations
             whose results are put in, or the names of given numbers (see ``Given``); ``addends`` for all of a sum.
     """
-    return lambda function: Equation(function, formula, unit, source, part, meanings)
+    return lambda function: Equation(function, function.__module__, formula, unit, source, part, meanings)
+
+
+def formula(text: str, *, unit: str, source: str, part: str = "", **meanings: Symbol) -> Equation[...]:
+    """Return the equation that is computed as its formula is written, for a variable of a module, whose name it has."""
+    return Equation(None, sys._getframe(1).f_globals["__name__"], text, unit, source, part, meanings)
+
+
+_SPELLING = {"·": "*", "^": "**"}
+_WHOLE = re.compile(r"(?<![\w.])\d+(?: \d+)*(?![\w.])")
+_OPERATIONS = {"min": np.minimum, "max": np.maximum, "ceil": np.ceil, "sqrt": np.sqrt, "exp": np.exp, "ln": np.log}
+
+
+@cache
+def _computed(formula: str, symbols: tuple[str, ...]) -> Callable[..., Number]:
+    """Return the function that a formula such as ``rate = 2 · units / seconds`` is; whole numbers count as others."""
+    text = _WHOLE.sub(lambda number: number[0].replace(" ", "") + ".0", formula.partition(" = ")[2])
+    for sign, operator in _SPELLING.items():
+        text = text.replace(sign, operator)
+    return cast("Callable[..., Number]", eval(f"lambda {', '.join(symbols)}: {text}", _OPERATIONS))  # noqa: S307 - ours
 
 
 @cache

@@ -8,7 +8,7 @@ from dataclasses import field
 import numpy as np
 
 from capacity_tui.engine.estimate.constraint import ASSUMED, Constraint
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags, Labels, Number, any_true, largest_label, mean
 from capacity_tui.engine.record import dataclass
@@ -99,7 +99,7 @@ class MemoryEstimate:
         return Constraint(key, label, "B", reached, most, None, why, Verdict.DOES_NOT_FIT, shared)
 
 
-@equation(
+context_bytes = formula(
     "context = driver + groups · communicator",
     unit="B",
     source="measured sizes: efficiency.yaml, algorithms.yaml",
@@ -108,12 +108,8 @@ class MemoryEstimate:
     communicator=("bytes of the buffers of one group of ranks", "B"),
     groups="kinds of groups a device belongs to: tensor, data, pipeline, expert parallel",
 )
-def context_bytes(driver: Number, communicator: Number, groups: Number) -> Number:
-    """Bytes of driver context and communication library."""
-    return driver + groups * communicator
 
-
-@equation(
+reserve_bytes = formula(
     "reserve = allocated · fragmentation + stranded",
     unit="B",
     source="the allocator keeps blocks it cannot use: measured reserved over allocated",
@@ -122,12 +118,9 @@ def context_bytes(driver: Number, communicator: Number, groups: Number) -> Numbe
     fragmentation="what it holds beyond them, as a share",
     stranded=("bytes of blocks that it keeps for one use and cannot give to another", "B"),
 )
-def reserve_bytes(allocated: Number, fragmentation: Number, stranded: Number) -> Number:
-    """Bytes the allocator holds beyond its peak."""
-    return allocated * fragmentation + stranded
 
-
-@equation(
+# Bytes the allocator holds beyond its peak on a device that may be too small for all it would like to keep.
+kept_reserve = formula(
     "reserve = min(wanted, max(capacity - allocated - context, allocated · fragmentation))",
     unit="B",
     source="PyTorch's caching allocator gives blocks that nothing uses back before an allocation fails (alloc_retries)",
@@ -138,6 +131,3 @@ def reserve_bytes(allocated: Number, fragmentation: Number, stranded: Number) ->
     context=("bytes outside it", "B", "context_bytes"),
     fragmentation="share of these bytes that lie in blocks in use, and cannot be given back",
 )
-def kept_reserve(wanted: Number, capacity: Number, allocated: Number, context: Number, fragmentation: Number) -> Number:
-    """Bytes the allocator holds beyond its peak on a device that may be too small for all it would like to keep."""
-    return np.minimum(wanted, np.maximum(capacity - allocated - context, allocated * fragmentation))

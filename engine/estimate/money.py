@@ -8,7 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog.rows import owned_usd_per_hour
 from capacity_tui.engine.cluster import Cluster, Interruptions, Price, grid_of
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate
 from capacity_tui.engine.estimate.timing.reliability import checkpoint_period, checkpoint_seconds, interruption_surplus
 from capacity_tui.engine.keys import Figure
@@ -21,16 +21,13 @@ MOST_SURPLUS = 100.0
 """A job that interruptions make a hundred times as long is not run on spot capacity, and has no price there."""
 
 
-@equation(
+job_usd = formula(
     "usd = seconds / 3600 · usd_per_hour",
     unit="USD",
     source="price of the catalogue or the plan",
     seconds=("seconds of the job", "s", "job_seconds"),
     usd_per_hour=("price of all devices for an hour, USD", "USD", "machines_hour_usd"),
 )
-def job_usd(seconds: Number, usd_per_hour: Number) -> Number:
-    """Price of a job."""
-    return seconds / HOUR_SECONDS * usd_per_hour
 
 
 @equation(
@@ -63,7 +60,8 @@ def average_watts(
     return devices * limit * (idle + (1.0 - idle) * busy)
 
 
-@equation(
+# Price of a job on capacity that may be taken back.
+spot_usd = formula(
     "spot = seconds · (1 + surplus) / 3600 · usd_per_hour",
     unit="USD",
     source="spot price of the catalogue, checkpoints and interruptions included",
@@ -72,9 +70,6 @@ def average_watts(
     surplus=("extra time, as a share of the job", "", "interruption_surplus"),
     usd_per_hour=("spot price of all devices for an hour, USD", "USD", "machines_hour_usd"),
 )
-def spot_usd(seconds: Number, surplus: Number, usd_per_hour: Number) -> Number:
-    """Price of a job on capacity that may be taken back."""
-    return seconds * (1.0 + surplus) / HOUR_SECONDS * usd_per_hour
 
 
 @equation(
@@ -90,7 +85,8 @@ def job_kwh(watts: Number, seconds: Number) -> Number:
     return watts * seconds / HOUR_SECONDS / KILO
 
 
-@equation(
+# Energy of the machines around the devices.
+host_kwh = formula(
     "host_kwh = kwh · (host - 1)",
     unit="kWh",
     source="energy of processors, memory, network cards and fans of the nodes",
@@ -98,12 +94,8 @@ def job_kwh(watts: Number, seconds: Number) -> Number:
     kwh=("energy of the devices, kWh", "kWh", "job_kwh"),
     host=("power of a node over that of its devices", "", "coefficients.host-power"),
 )
-def host_kwh(kwh: Number, host: Number) -> Number:
-    """Energy of the machines around the devices."""
-    return kwh * (host - 1.0)
 
-
-@equation(
+network_kwh = formula(
     "network_kwh = kwh · network",
     unit="kWh",
     source="energy of switches and optics between nodes; none where there is one node",
@@ -111,12 +103,8 @@ def host_kwh(kwh: Number, host: Number) -> Number:
     kwh=("energy of the devices, kWh", "kWh", "job_kwh"),
     network=("power of switches and optics over that of the devices", "", "coefficients.network-power"),
 )
-def network_kwh(kwh: Number, network: Number) -> Number:
-    """Energy of the network between nodes."""
-    return kwh * network
 
-
-@equation(
+cooling_kwh = formula(
     "cooling_kwh = (kwh + host_kwh + network_kwh) · (cooling - 1)",
     unit="kWh",
     source="energy of cooling and supply of the building: its PUE above one",
@@ -126,12 +114,8 @@ def network_kwh(kwh: Number, network: Number) -> Number:
     network_kwh=("energy of the network, kWh", "kWh", "network_kwh"),
     cooling=("power with cooling and supply over that of the machines (PUE)", "", "coefficients.cooling-power"),
 )
-def cooling_kwh(kwh: Number, host_kwh: Number, network_kwh: Number, cooling: Number) -> Number:
-    """Energy of cooling and supply."""
-    return (kwh + host_kwh + network_kwh) * (cooling - 1.0)
 
-
-@equation(
+system_kwh = formula(
     "system = kwh + host_kwh + network_kwh + cooling_kwh",
     unit="kWh",
     source="energy as a meter of the building counts it",
@@ -141,12 +125,9 @@ def cooling_kwh(kwh: Number, host_kwh: Number, network_kwh: Number, cooling: Num
     network_kwh=("energy of the network, kWh", "kWh", "network_kwh"),
     cooling_kwh=("energy of cooling and supply, kWh", "kWh", "cooling_kwh"),
 )
-def system_kwh(kwh: Number, host_kwh: Number, network_kwh: Number, cooling_kwh: Number) -> Number:
-    """Energy of a job as a meter of the building counts it."""
-    return kwh + host_kwh + network_kwh + cooling_kwh
 
-
-@equation(
+# Emissions of a job's electricity, as CO2; what was emitted to make the machines is not in it.
+carbon_kg = formula(
     "kg = system · grams_per_kwh / 1000",
     unit="kg",
     source="location-based: what the grid emits from which the machines draw",
@@ -154,12 +135,8 @@ def system_kwh(kwh: Number, host_kwh: Number, network_kwh: Number, cooling_kwh: 
     system=("energy of the job with all around it, kWh", "kWh", "system_kwh"),
     grams_per_kwh=("grams of CO2 equivalent of a kilowatt-hour", "g/kWh", "grids"),
 )
-def carbon_kg(system: Number, grams_per_kwh: Number) -> Number:
-    """Emissions of a job's electricity, as CO2; what was emitted to make the machines is not in it."""
-    return system * grams_per_kwh / KILO
 
-
-@equation(
+electricity_usd = formula(
     "usd = kwh · usd_per_kwh",
     unit="USD",
     source="pricing.usd_per_kwh of the plan",
@@ -167,9 +144,6 @@ def carbon_kg(system: Number, grams_per_kwh: Number) -> Number:
     kwh=("energy of the job, kWh", "kWh", "job_kwh"),
     usd_per_kwh=("price of a kilowatt-hour, USD", "USD"),
 )
-def electricity_usd(kwh: Number, usd_per_kwh: Number) -> Number:
-    """Price of a job's electricity."""
-    return kwh * usd_per_kwh
 
 
 def cost(
@@ -230,16 +204,13 @@ owned_hour_usd = equation(
 )(owned_usd_per_hour)
 
 
-@equation(
+machines_hour_usd = formula(
     "usd = machines · usd_per_hour",
     unit="USD",
     source="owned machines, all alike",
     machines="how many",
     usd_per_hour=("price of an hour of one, USD", "USD", "owned_usd_per_hour"),
 )
-def machines_hour_usd(machines: Number, usd_per_hour: Number) -> Number:
-    """Price of an hour of several machines."""
-    return machines * usd_per_hour
 
 
 def _owned_rate(price: Price, rate: float) -> Number:

@@ -14,7 +14,7 @@ from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import MIB, Framework, Optimizer, ScalingLaw
 from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.data.supply import Supply
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.estimate.timing.attention import AttentionRates
 from capacity_tui.engine.estimate.timing.roofline import (
     gemm_bytes,
@@ -260,7 +260,7 @@ def _vector_state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
     return optimizer.vector_state_bytes * (matrix / optimizer.state_bytes if optimizer.state_bytes else 1.0)
 
 
-@equation(
+mean_states = formula(
     "mean = (state · matrices + factor · edges + vector · (every - matrices)) / every",
     unit="B",
     source="optimizers.yaml; matrices, their rows and columns, and vectors of the mean layer",
@@ -271,11 +271,6 @@ def _vector_state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
     vector=("bytes for a parameter of a vector", "B"),
     every="parameters in matrices and vectors",
 )
-def mean_states(
-    state: Number, matrices: Number, factor: Number, edges: Number, vector: Number, every: Number
-) -> Number:
-    """Bytes of optimizer state for a parameter, the mean over matrices and vectors."""
-    return (state * matrices + factor * edges + vector * (every - matrices)) / every
 
 
 def update_operators(

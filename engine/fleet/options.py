@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog.fleet_files import Remark
 from capacity_tui.engine.catalog.rows import Assumption
 from capacity_tui.engine.cluster import SIXTEEN_BIT, Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import equation, figures_of
+from capacity_tui.engine.estimate import equation, figures_of, formula
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import Plan, edited
@@ -244,7 +244,8 @@ def sizes_in_precisions(
     )
 
 
-@equation(
+# Seconds from the order of an instance until it works.
+startup_seconds = formula(
     "startup = boot + image + engine + weights / bandwidth",
     unit="s",
     source="one after the other: the instance boots, the engine's image comes, weights are read, kernels compiled",
@@ -254,9 +255,6 @@ def sizes_in_precisions(
     weights=("bytes of the weights that it reads", "B"),
     bandwidth=("bytes a second at which they are read, B/s", "B"),
 )
-def startup_seconds(boot: Number, image: Number, engine: Number, weights: Number, bandwidth: Number) -> Number:
-    """Seconds from the order of an instance until it works."""
-    return boot + image + engine + weights / bandwidth
 
 
 @dataclass(frozen=True, slots=True)

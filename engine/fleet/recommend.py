@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.cluster import instances_for
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate import equation
+from capacity_tui.engine.estimate import equation, formula
 from capacity_tui.engine.estimate.data import block_storage_usd
 from capacity_tui.engine.fleet.options import (
     TIME,
@@ -107,7 +107,8 @@ class Recommended:
     listed: int = 0  # machines that there are to plan
 
 
-@equation(
+# Price of a job with its time: twice as many machines have to save more of the deadline than they add in money.
+weighed_usd = formula(
     "weighed = usd · (1 + seconds / deadline)",
     unit="USD",
     source="this program's choice: finishing at once instead of at the deadline is worth as much as the job again",
@@ -115,9 +116,6 @@ class Recommended:
     seconds="time of the job, s",
     deadline="the longest that it may take, s",
 )
-def weighed_usd(usd: Number, seconds: Number, deadline: Number) -> Number:
-    """Price of a job with its time: twice as many machines have to save more of the deadline than they add in money."""
-    return usd * (1.0 + seconds / deadline)
 
 
 def recommend(

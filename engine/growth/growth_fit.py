@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from capacity_tui.engine.estimate import equation
+from capacity_tui.engine.estimate import equation, formula
 from capacity_tui.engine.growth.laws import (
     CONSTANT,
     LAWS,
@@ -42,27 +42,22 @@ def information_criterion(misfit: Number, freedom: Number, sizes: Number, fitted
     return (freedom + sizes) * np.log1p(misfit / freedom) + 2.0 * fitted
 
 
-@equation(
+# What few measurements add to the criterion: they meet a law of many numbers by chance.
+small_sample_charge = formula(
     "charge = 2 · fitted · (fitted + 1) / max(measured - fitted - 1, 1)",
     unit="",
     source="Hurvich and Tsai, Biometrika 76 (1989) 297: AICc; its largest finite value where it has none",
     fitted="numbers fitted, the spread among them",
     measured="measurements in all",
 )
-def small_sample_charge(fitted: Number, measured: Number) -> Number:
-    """What few measurements add to the criterion: they meet a law of many numbers by chance."""
-    return 2.0 * fitted * (fitted + 1.0) / np.maximum(measured - fitted - 1.0, 1.0)
 
-
-@equation(
+# How likely a law is beside the best.
+relative_likelihood = formula(
     "likelihood = exp(-difference / 2)",
     unit="",
     source="Akaike (1978): likelihood of a model relative to the best",
     difference="of their criteria",
 )
-def relative_likelihood(difference: Number) -> Number:
-    """How likely a law is beside the best."""
-    return np.exp(-difference / 2.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from capacity_tui.engine.catalog import named_numbers
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import equation
+from capacity_tui.engine.estimate import equation, formula
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 
@@ -28,7 +28,7 @@ def shape(size: Number, power: Number, logarithms: Number) -> Number:
     return np.power(size, power) * np.power(np.log(size), logarithms)
 
 
-@equation(
+grown = formula(
     "value = start + rate · shape",
     unit="",
     source="what every run takes, and what grows with its size",
@@ -36,9 +36,6 @@ def shape(size: Number, power: Number, logarithms: Number) -> Number:
     rate="factor of what grows",
     shape="how that grows",
 )
-def grown(start: Number, rate: Number, shape: Number) -> Number:
-    """What a run of some size takes."""
-    return start + rate * shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.cluster import ON_DEMAND, chosen_quote
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import equation
+from capacity_tui.engine.estimate import formula
 from capacity_tui.engine.estimate.data import block_storage_usd
 from capacity_tui.engine.fleet import Database, database_for
 from capacity_tui.engine.growth.growth_fit import GrowthFit, extrapolate
 from capacity_tui.engine.growth.measuring import Measurement, Measuring, Setting
-from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_number, format_seconds
@@ -26,7 +26,7 @@ _ALIKE = 0.25  # How far the exponent may be from 1 with which what gets done gr
 _MOST_START = 0.9  # Share of the shortest run that its start can be: what is left of a shorter one would be noise
 
 
-@equation(
+efficiency = formula(
     "efficiency = metric / (seconds - start)",
     unit="1/s",
     source="what is learned, over the time that it takes",
@@ -34,9 +34,6 @@ _MOST_START = 0.9  # Share of the shortest run that its start can be: what is le
     seconds="of the run",
     start="of these, what passes before anything gets done",
 )
-def efficiency(metric: Number, seconds: Number, start: Number) -> Number:
-    """What a run gets done in a second of work."""
-    return metric / (seconds - start)
 
 
 @dataclass(frozen=True, slots=True)

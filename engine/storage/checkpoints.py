@@ -13,15 +13,15 @@ from capacity_tui.engine.estimate import (
     Answer,
     checkpoint_period,
     checkpoint_seconds,
-    equation,
     estimate_plan,
     failure_interval,
+    formula,
     interruption_surplus,
 )
 from capacity_tui.engine.estimate.data import LOCAL, MEMORY, Content, Supply, tier_of
 from capacity_tui.engine.estimate.transformer import transformer_run
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import DataPhase, DataSection, Plan, edited
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
@@ -57,7 +57,7 @@ class Checkpoints:
         return self.kept * self.bytes
 
 
-@equation(
+checkpoint_bytes = formula(
     "size = trained · parameters · (weight + copy + states)",
     unit="B",
     source="what a framework saves to go on exactly where it stopped",
@@ -67,9 +67,6 @@ class Checkpoints:
     copy=("bytes of its exact copy, 0 if none", "B"),
     states=("bytes of the optimizer's states of it", "B"),
 )
-def checkpoint_bytes(trained: Number, parameters: Number, weight: Number, copy: Number, states: Number) -> Number:
-    """Bytes of one checkpoint, over all devices."""
-    return trained * parameters * (weight + copy + states)
 
 
 def checkpoints_of(answer: Answer, job_seconds: float | None, catalog: Catalog) -> Checkpoints:
@@ -151,7 +148,7 @@ class HostMemory:
         return None if self.capacity is None else self.total <= self.capacity
 
 
-@equation(
+waiting_bytes = formula(
     "size = devices · batches · samples · sample",
     unit="B",
     source="batches as tensors, which wait in main memory",
@@ -160,9 +157,6 @@ class HostMemory:
     samples="samples of a batch",
     sample=("bytes of a sample as tensors", "B"),
 )
-def waiting_bytes(devices: Number, batches: Number, samples: Number, sample: Number) -> Number:
-    """Bytes of batches that wait in main memory of a node."""
-    return devices * batches * samples * sample
 
 
 def sample_bytes(content: Content) -> float:

@@ -10,8 +10,7 @@ from itertools import takewhile
 import numpy as np
 
 from capacity_tui.engine.errors import Place, PlanError, StorageError
-from capacity_tui.engine.estimate import equation
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.estimate import formula
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.corpus import NUMBER_TYPES, Chunks, Corpus, Counter, Read, Sentences, Tally
 from capacity_tui.engine.storage.pattern_store import HOLDS, MOST_LEVELS, PatternQuestion
@@ -203,7 +202,8 @@ def _holds() -> Iterator[str]:
 _SOURCE = "the rule of hierarchical learning: chunks are repeated most, whole texts hardly ever"
 
 
-@equation(
+# Share of the patterns of a level that repeat an earlier one.
+deduplication_at_level = formula(
     "deduplication = first · (1 - decay)^level",
     unit="",
     source=_SOURCE,
@@ -211,36 +211,25 @@ _SOURCE = "the rule of hierarchical learning: chunks are repeated most, whole te
     decay="share by which it falls with every level",
     level="number of the level, from 0",
 )
-def deduplication_at_level(first: Number, decay: Number, level: Number) -> Number:
-    """Share of the patterns of a level that repeat an earlier one."""
-    return first * (1.0 - decay) ** level
 
-
-@equation(
+# Patterns of a level that a store keeps.
+unique_patterns = formula(
     "unique = samples · (1 - deduplication)",
     unit="",
     source=_SOURCE,
     samples="patterns that are learnt there",
     deduplication="share of them that repeat an earlier one, as a share",
 )
-def unique_patterns(samples: Number, deduplication: Number) -> Number:
-    """Patterns of a level that a store keeps."""
-    return samples * (1.0 - deduplication)
 
-
-@equation(
+pieces_of = formula(
     "pieces = ceil(elements / chunk)",
     unit="",
     source="the last piece of a sample may be shorter",
     elements="tokens of the sample, or patterns of the level below",
     chunk="how many of them make a pattern",
 )
-def pieces_of(elements: Number, chunk: Number) -> Number:
-    """Patterns that a sample is cut into."""
-    return np.ceil(elements / chunk)
 
-
-@equation(
+pattern_bytes = formula(
     "pattern = record + elements · (element + symbol)",
     unit="B",
     source="documents as BSON writes them",
@@ -249,12 +238,8 @@ def pieces_of(elements: Number, chunk: Number) -> Number:
     element=("bytes around each of them", "B"),
     symbol=("bytes of the text of each", "B"),
 )
-def pattern_bytes(record: Number, elements: Number, element: Number, symbol: Number) -> Number:
-    """Bytes of a pattern as a document."""
-    return record + elements * (element + symbol)
 
-
-@equation(
+stored_bytes = formula(
     "stored = unique · pattern · (1 + overhead)",
     unit="B",
     source="the rule adds a fifth to the documents: indexes 10 to 15 %, padding 5 %, the store's own 5 %",
@@ -262,12 +247,9 @@ def pattern_bytes(record: Number, elements: Number, element: Number, symbol: Num
     pattern=("bytes of one", "B"),
     overhead="what indexes, padding and the store itself take, as a share",
 )
-def stored_bytes(unique: Number, pattern: Number, overhead: Number) -> Number:
-    """Bytes that the patterns of a level take in a store."""
-    return unique * pattern * (1.0 + overhead)
 
-
-@equation(
+# Share of pieces of some length that repeat an earlier one.
+deduplication_of_length = formula(
     "deduplication = min(first · (1 - decay)^(ln(tokens / chunk) / ln(chunk)), 1)",
     unit="",
     source="the rule between its levels, where each is chunk times as long as the one below",
@@ -276,6 +258,3 @@ def stored_bytes(unique: Number, pattern: Number, overhead: Number) -> Number:
     tokens="length of a piece, from 1",
     chunk="tokens of a chunk, from 2",
 )
-def deduplication_of_length(first: Number, decay: Number, tokens: Number, chunk: Number) -> Number:
-    """Share of pieces of some length that repeat an earlier one."""
-    return np.minimum(first * (1.0 - decay) ** (np.log(tokens / chunk) / np.log(chunk)), 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, parse_shipped
 from capacity_tui.engine.cluster import Tier, roomiest_disk, score_machine
-from capacity_tui.engine.estimate import equation
+from capacity_tui.engine.estimate import formula
 from capacity_tui.engine.machine import Fact, Machine, MeasuredFacts, assumed
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.printable import ShownInNotebooks
@@ -301,7 +301,8 @@ def learning_forecast(
     return LearningForecast(kind, confidence, evidence, tuple(ordered), storage, free, tier, thresholds, rates)
 
 
-@equation(
+# Time of the database: every pattern is looked up, and a new one stored.
+database_seconds = formula(
     "seconds = learnt / find_rate + new / store_rate",
     unit="s",
     source=_SOURCE,
@@ -310,12 +311,9 @@ def learning_forecast(
     new="different patterns",
     store_rate="patterns stored a second, one after the other",
 )
-def database_seconds(learnt: Number, find_rate: Number, new: Number, store_rate: Number) -> Number:
-    """Time of the database: every pattern is looked up, and a new one stored."""
-    return learnt / find_rate + new / store_rate
 
-
-@equation(
+# Time of reads that memory does not spare, where the database is larger than its room there.
+memory_seconds = formula(
     "seconds = learnt · max(0, 1 - room / database) / random_reads",
     unit="s",
     source=_SOURCE,
@@ -324,12 +322,8 @@ def database_seconds(learnt: Number, find_rate: Number, new: Number, store_rate:
     database=("bytes of all of it", "B"),
     random_reads="pages read a second, one after the other",
 )
-def memory_seconds(learnt: Number, room: Number, database: Number, random_reads: Number) -> Number:
-    """Time of reads that memory does not spare, where the database is larger than its room there."""
-    return learnt * np.maximum(0.0, 1.0 - room / database) / random_reads
 
-
-@equation(
+disk_seconds = formula(
     "seconds = times · database / disk_write",
     unit="s",
     source="a log first, then the pages themselves",
@@ -337,21 +331,15 @@ def memory_seconds(learnt: Number, room: Number, database: Number, random_reads:
     database=("bytes of all of it", "B"),
     disk_write=("what the disk writes, B/s", "B/s"),
 )
-def disk_seconds(times: Number, database: Number, disk_write: Number) -> Number:
-    """Time of writing the database."""
-    return times * database / disk_write
 
-
-@equation(
+# Time on the way to a database elsewhere, one question after the other.
+network_seconds = formula(
     "seconds = learnt · round_trip",
     unit="s",
     source=_SOURCE,
     learnt="patterns that are looked up",
     round_trip=("seconds there and back", "s"),
 )
-def network_seconds(learnt: Number, round_trip: Number) -> Number:
-    """Time on the way to a database elsewhere, one question after the other."""
-    return learnt * round_trip
 
 
 def _times(

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.estimate import equation
+from capacity_tui.engine.estimate import equation, formula
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.corpus import Tally
@@ -24,7 +24,8 @@ _NEARLY_ONE = 1.0 - 1e-15
 Floats = NDArray[np.float64]
 
 
-@equation(
+# How often the pattern of a rank occurs.
+frequency_at_rank = formula(
     "frequency = most_frequent / rank^alpha",
     unit="",
     source="Zipf 1949; the exponent is 1 for words of many languages",
@@ -32,9 +33,6 @@ Floats = NDArray[np.float64]
     rank="place in the order of frequency, from 1",
     alpha="exponent of the law",
 )
-def frequency_at_rank(most_frequent: Number, rank: Number, alpha: Number) -> Number:
-    """How often the pattern of a rank occurs."""
-    return most_frequent / rank**alpha
 
 
 @equation(

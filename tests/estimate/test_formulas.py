@@ -41,7 +41,7 @@ def equations():
         importlib.import_module(m.name) for m in pkgutil.walk_packages(estimate.__path__, estimate.__name__ + ".")
     ]
     found = {
-        f"{each.function.__module__.removeprefix(estimate.__name__ + '.')}.{each.function.__name__}": each
+        f"{each.__module__.removeprefix(estimate.__name__ + '.')}.{each.__name__}": each
         for module in modules
         for each in vars(module).values()
         if isinstance(each, Equation)

@@ -14,7 +14,7 @@ from capacity_tui.engine.estimate.classical.rates import (
     memory_parts,
     prediction_flops,
 )
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models import (
     PCA,
@@ -180,7 +180,8 @@ def coordinate_descent(spec: LinearSVM, rates: Rates) -> Fit:
 CACHED_BYTES = 4.0  # The cache keeps kernel values in single precision
 
 
-@equation(
+# Columns of the kernel matrix that are computed, those the cache lost several times.
+kernel_columns = formula(
     "columns = support · (1 + again · max(0, 1 - cached / support))",
     unit="columns",
     source="least recently used cache of kernel columns (Chang and Lin 2011), surplus as measured",
@@ -188,9 +189,6 @@ CACHED_BYTES = 4.0  # The cache keeps kernel values in single precision
     cached="columns the cache holds",
     again="times a column beyond the cache is computed again",
 )
-def kernel_columns(support: Number, cached: Number, again: Number) -> Number:
-    """Columns of the kernel matrix that are computed, those the cache lost several times."""
-    return support * (1.0 + again * np.maximum(0.0, 1.0 - cached / support))
 
 
 def minimal_optimization(spec: KernelSVM, rates: Rates) -> Fit:

@@ -8,7 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog.rows import Algorithm
 from capacity_tui.engine.cluster import Device
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.timing.roofline import gemm_bytes, gemm_rate
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.keys import Figure, Parts
@@ -17,29 +17,22 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES, FP64_BYTES, NANO
 
-
-@equation(
+narrow_share = formula(
     "share = size / (size + half)",
     unit="",
     source="panels narrower than a kernel's blocks leave units idle",
     size="smaller side of the result",
     half="size at which half the rate is reached",
 )
-def narrow_share(size: Number, half: Number) -> Number:
-    """Share of its rate that a kernel reaches on a result whose smaller side is ``size``."""
-    return size / (size + half)
 
-
-@equation(
+# Share of the visits to ``visited`` bytes in random order that go to memory.
+missed_share = formula(
     "missed = max(0, 1 - cache / visited)",
     unit="share",
     source="rows visited in random order; caches hold the rest",
     visited=("bytes visited in random order", "B", "table_bytes"),
     cache=("bytes of them that the caches hold", "B"),
 )
-def missed_share(visited: Number, cache: Number) -> Number:
-    """Share of the visits to ``visited`` bytes in random order that go to memory."""
-    return np.maximum(0.0, 1.0 - cache / visited)
 
 
 @equation(
@@ -57,16 +50,14 @@ def panel_bytes(data: Number, columns: Number, panel: Number, passes: Number, mi
     return passes * np.minimum(panel, columns) * data * missed
 
 
-@equation(
+# Cores' worth of speed that several cores give.
+effective_cores = formula(
     "workers = 1 / (serial + (1 - serial) / cores)",
     unit="cores",
     source="Amdahl 1967; serial share as measured",
     cores="cores that share the loop",
     serial="share of the loop that one core does alone",
 )
-def effective_cores(cores: Number, serial: Number) -> Number:
-    """Cores' worth of speed that several cores give."""
-    return 1.0 / (serial + (1.0 - serial) / cores)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, counted, price_age
 from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH, Disk, Egress, PriceStep
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.record import dataclass
@@ -18,7 +18,8 @@ from capacity_tui.engine.units import GIGA, HOUR_SECONDS
 Route = Literal["internet", "area", "elsewhere"]
 
 
-@equation(
+# Price of the gigabytes of a month that fall into one step of a price list.
+step_usd = formula(
     "usd = max(min(gigabytes, last) - first, 0) · usd_per_gb",
     unit="USD",
     source="price steps of profiles/egress.yaml",
@@ -27,12 +28,8 @@ Route = Literal["internet", "area", "elsewhere"]
     last="gigabytes up to which this step goes, GB",
     usd_per_gb=("price of a gigabyte of it, USD", "USD"),
 )
-def step_usd(gigabytes: Number, first: Number, last: Number, usd_per_gb: Number) -> Number:
-    """Price of the gigabytes of a month that fall into one step of a price list."""
-    return np.maximum(np.minimum(gigabytes, last) - first, 0.0) * usd_per_gb
 
-
-@equation(
+held_usd = formula(
     "usd = gigabytes · months · usd_per_gb_month",
     unit="USD",
     source="price of profiles/disks.yaml",
@@ -40,9 +37,6 @@ def step_usd(gigabytes: Number, first: Number, last: Number, usd_per_gb: Number)
     months="for how long",
     usd_per_gb_month=("price of a gigabyte for a month, USD", "USD"),
 )
-def held_usd(gigabytes: Number, months: Number, usd_per_gb_month: Number) -> Number:
-    """Price of storage."""
-    return gigabytes * months * usd_per_gb_month
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +134,8 @@ def token_bytes(vocabulary: Number) -> Number:
     return np.where(np.less_equal(vocabulary, SHORT_VOCABULARY), 2.0, 2.0 * 2.0)
 
 
-@equation(
+# Bytes a second that a node reads, the mean over all passes through the data.
+mean_bandwidth = formula(
     "mean = epochs / (1 / first + (epochs - 1) / later)",
     unit="B/s",
     source="the first pass reads from the source, the others from the cache",
@@ -148,12 +143,8 @@ def token_bytes(vocabulary: Number) -> Number:
     first=("bytes a second of the source, B/s", "B"),
     later=("bytes a second of the cache, B/s", "B"),
 )
-def mean_bandwidth(epochs: Number, first: Number, later: Number) -> Number:
-    """Bytes a second that a node reads, the mean over all passes through the data."""
-    return epochs / (1.0 / first + (epochs - 1.0) / later)
 
-
-@equation(
+read_seconds = formula(
     "seconds = units · size / (nodes · bandwidth)",
     unit="s",
     source="every node reads its share of the step",
@@ -162,12 +153,8 @@ def mean_bandwidth(epochs: Number, first: Number, later: Number) -> Number:
     nodes="nodes that read side by side",
     bandwidth=("bytes a second that one reads, B/s", "B", "mean_bandwidth"),
 )
-def read_seconds(units: Number, size: Number, nodes: Number, bandwidth: Number) -> Number:
-    """Seconds in which the data of a step are read."""
-    return units * size / (nodes * bandwidth)
 
-
-@equation(
+decode_seconds = formula(
     "seconds = units / (devices · max(workers, 1) · rate)",
     unit="s",
     source="worker processes decode side by side, one to a core; without any the training process does",
@@ -176,9 +163,6 @@ def read_seconds(units: Number, size: Number, nodes: Number, bandwidth: Number) 
     workers="worker processes for each device",
     rate="tokens or samples a second that one core decodes",
 )
-def decode_seconds(units: Number, devices: Number, workers: Number, rate: Number) -> Number:
-    """Seconds in which the data of a step are decoded."""
-    return units / (devices * np.maximum(workers, 1.0) * rate)
 
 
 @equation(
@@ -194,7 +178,7 @@ def arrival_seconds(reading: Number, decoding: Number, workers: Number) -> Numbe
     return np.where(np.greater(workers, 0.0), np.maximum(reading, decoding), reading + decoding)
 
 
-@equation(
+input_seconds = formula(
     "waiting = max(arriving - hidden · working, 0)",
     unit="s",
     source="batches that workers prefetch arrive while devices work; what takes longer, devices wait for",
@@ -203,6 +187,3 @@ def arrival_seconds(reading: Number, decoding: Number, workers: Number) -> Numbe
     hidden="1 where they arrive beside the work of the step before, else 0",
     working=("seconds of the step without waiting for data", "s"),
 )
-def input_seconds(arriving: Number, hidden: Number, working: Number) -> Number:
-    """Seconds of a step in which the devices wait for data."""
-    return np.maximum(arriving - hidden * working, 0.0)

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
 from capacity_tui.engine.estimate.money import job_usd
 from capacity_tui.engine.estimate.result import (
@@ -24,13 +24,13 @@ from capacity_tui.engine.estimate.work import ModelFacts
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty import Interval, existing
-from capacity_tui.engine.units import HOUR_SECONDS, MEGA, PERCENT, TERA
+from capacity_tui.engine.units import PERCENT
 
 MANY_DEVICES = counted("devices-that-fail-often")
 STEP = "definition: work of a step over its time"
 
 
-@equation(
+units_per_second = formula(
     "rate = units / step_seconds",
     unit="1/s",
     source=STEP,
@@ -38,12 +38,8 @@ STEP = "definition: work of a step over its time"
     units="tokens or samples of a step",
     step_seconds=("seconds of a step", "s", "held_step_seconds"),
 )
-def units_per_second(units: Number, step_seconds: Number) -> Number:
-    """Tokens or samples a second, over all devices."""
-    return units / step_seconds
 
-
-@equation(
+units_per_device_second = formula(
     "rate = units / step_seconds / devices",
     unit="1/s",
     source=STEP,
@@ -52,12 +48,8 @@ def units_per_second(units: Number, step_seconds: Number) -> Number:
     step_seconds=("seconds of a step", "s", "held_step_seconds"),
     devices="devices that share the work",
 )
-def units_per_device_second(units: Number, step_seconds: Number, devices: Number) -> Number:
-    """Tokens or samples a second and device."""
-    return units / step_seconds / devices
 
-
-@equation(
+samples_per_second = formula(
     "rate = units / units_per_sample / step_seconds",
     unit="1/s",
     source=STEP,
@@ -66,12 +58,8 @@ def units_per_device_second(units: Number, step_seconds: Number, devices: Number
     units_per_sample="tokens of a sample; 1 where samples are counted",
     step_seconds=("seconds of a step", "s", "held_step_seconds"),
 )
-def samples_per_second(units: Number, units_per_sample: Number, step_seconds: Number) -> Number:
-    """Samples a second, over all devices."""
-    return units / units_per_sample / step_seconds
 
-
-@equation(
+job_seconds = formula(
     "time = steps · step_seconds",
     unit="s",
     source="steps of the plan, one after another",
@@ -79,12 +67,9 @@ def samples_per_second(units: Number, units_per_sample: Number, step_seconds: Nu
     steps="optimizer steps",
     step_seconds=("seconds of a step", "s", "held_step_seconds"),
 )
-def job_seconds(steps: Number, step_seconds: Number) -> Number:
-    """Seconds of a job."""
-    return steps * step_seconds
 
-
-@equation(
+# Hours of a job over all devices, as clusters bill them.
+device_hours = formula(
     "hours = seconds / 3600 · devices",
     unit="h",
     source="hours of the job, times devices",
@@ -92,12 +77,8 @@ def job_seconds(steps: Number, step_seconds: Number) -> Number:
     seconds=("seconds of the job", "s", "job_seconds"),
     devices="devices that share the work",
 )
-def device_hours(seconds: Number, devices: Number) -> Number:
-    """Hours of a job over all devices, as clusters bill them."""
-    return seconds / HOUR_SECONDS * devices
 
-
-@equation(
+usd_per_request = formula(
     "usd = million / 10^6 · units",
     unit="USD",
     source="price of a million tokens, for those of a request",
@@ -105,12 +86,8 @@ def device_hours(seconds: Number, devices: Number) -> Number:
     million=("price of a million tokens or samples, USD", "USD", "job_usd"),
     units="tokens of a request, prompt and answer; 1 where samples are counted",
 )
-def usd_per_request(million: Number, units: Number) -> Number:
-    """Price of a request."""
-    return million / MEGA * units
 
-
-@equation(
+job_flops = formula(
     "flops = steps · model_flops",
     unit="FLOP",
     source="FLOPs of the model itself, none of recomputation",
@@ -118,12 +95,8 @@ def usd_per_request(million: Number, units: Number) -> Number:
     steps="optimizer steps",
     model_flops=("FLOPs of the model in a step, over all devices", "FLOP", "step_flops"),
 )
-def job_flops(steps: Number, model_flops: Number) -> Number:
-    """FLOPs of a job, over all devices."""
-    return steps * model_flops
 
-
-@equation(
+model_tflops = formula(
     "tflops = model_flops / step_seconds / devices / 10^12",
     unit="TFLOP/s",
     source="FLOPs of the model itself, none of recomputation",
@@ -132,12 +105,8 @@ def job_flops(steps: Number, model_flops: Number) -> Number:
     step_seconds=("seconds of a step", "s", "held_step_seconds"),
     devices="devices that share the work",
 )
-def model_tflops(model_flops: Number, step_seconds: Number, devices: Number) -> Number:
-    """TFLOP/s of the model itself on each device."""
-    return model_flops / step_seconds / devices / TERA
 
-
-@equation(
+memory_used = formula(
     "used = 100 · reserved / capacity",
     unit="%",
     source="what the driver shows over what a device has",
@@ -145,9 +114,6 @@ def model_tflops(model_flops: Number, step_seconds: Number, devices: Number) -> 
     reserved=("bytes the driver shows", "B"),
     capacity=("usable bytes of the device", "", "hardware.memory_bytes"),
 )
-def memory_used(reserved: Number, capacity: Number) -> Number:
-    """Percent of the memory of the fullest device."""
-    return PERCENT * reserved / capacity
 
 
 Value: TypeAlias = Number | Interval | None

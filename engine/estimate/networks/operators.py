@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.networks.run import NetworkRun
 from capacity_tui.engine.estimate.run import matrix_operators, update_operators
 from capacity_tui.engine.estimate.timing.attention import attention_rate
@@ -126,7 +126,7 @@ def _multiplied(
     return Operator(name, "compute", phase, "layer", flops, moved, rate, bandwidth, count)
 
 
-@equation(
+fed_rate = formula(
     "rate = 1 / (1 / product + element_bytes / (2 · units · unit_rate))",
     unit="FLOP/s",
     source="efficiency.yaml: every processor gathers the windows of an image, whatever its matrix units could multiply",
@@ -135,12 +135,8 @@ def _multiplied(
     unit_rate="FLOP/s for which one of them gathers operands of 2 bytes",
     element_bytes=("bytes of an operand", "B"),
 )
-def fed_rate(product: Number, units: Number, unit_rate: Number, element_bytes: Number) -> Number:
-    """FLOP/s of a convolution."""
-    return 1.0 / (1.0 / product + element_bytes / (2.0 * units * unit_rate))
 
-
-@equation(
+narrow_rate = formula(
     "narrow = rate · columns / (columns + half)",
     unit="FLOP/s",
     source="tiles have the width libraries give them: few output channels, or few in a group, leave them partly empty",
@@ -148,21 +144,14 @@ def fed_rate(product: Number, units: Number, unit_rate: Number, element_bytes: N
     columns="columns of the result, of one group",
     half=("columns at which half the rate is reached", "", "coefficients.convolution-half-columns"),
 )
-def narrow_rate(rate: Number, columns: Number, half: Number) -> Number:
-    """FLOP/s of a product with few columns."""
-    return rate * columns / (columns + half)
 
-
-@equation(
+depthwise_bandwidth = formula(
     "bandwidth = stream · share",
     unit="B/s",
     source="coefficients.yaml: depthwise convolutions read every element once a tap, mostly from caches",
     stream=("what large copies reach, B/s", "B/s"),
     share="share of that it reaches",
 )
-def depthwise_bandwidth(stream: Number, share: Number) -> Number:
-    """Bytes that a depthwise convolution moves in a second."""
-    return stream * share
 
 
 def _attended(
@@ -194,7 +183,8 @@ def _reordered(run: NetworkRun, layer: Layer, name: str, phase: Direction, count
     return Operator(name, "compute", phase, "layer", 0.0, moved, 1.0, bandwidth, count, launches=0.0)
 
 
-@equation(
+# Bytes moved to bring a convolution's input and output into another order.
+order_bytes = formula(
     "bytes = 2 · batch · elements · element_bytes · share",
     unit="B",
     source="matrix units want the channels of a position beside each other: images that lie otherwise are copied",
@@ -207,9 +197,6 @@ def _reordered(run: NetworkRun, layer: Layer, name: str, phase: Direction, count
         ("coefficients.reordered-unsaid", "coefficients.reordered-channels-first"),
     ),
 )
-def order_bytes(batch: Number, elements: Number, element_bytes: Number, share: Number) -> Number:
-    """Bytes moved to bring a convolution's input and output into another order."""
-    return 2.0 * batch * elements * element_bytes * share
 
 
 @equation(
@@ -244,7 +231,8 @@ def _moves(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:
             yield Operator(f"{layer.name}{suffix}", "compute", phase, "layer", 0.0, moved, 1.0, bandwidth, count)
 
 
-@equation(
+# Bytes that a kernel bound by memory moves.
+moved_bytes = formula(
     "bytes = batch · elements · element_bytes",
     unit="B",
     source="each operation reads and writes its operands once, batch normalization its input twice",
@@ -252,12 +240,9 @@ def _moves(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:
     elements="elements of one sample that it reads and writes",
     element_bytes=("bytes of an element", "B"),
 )
-def moved_bytes(batch: Number, elements: Number, element_bytes: Number) -> Number:
-    """Bytes that a kernel bound by memory moves."""
-    return batch * elements * element_bytes
 
-
-@equation(
+# Bytes that norms, activations and sums move in a second.
+network_bandwidth = formula(
     "bandwidth = 1 / (1 / stream + 1 / (units · unit_elements · element_bytes))",
     unit="B/s",
     source="coefficients.yaml: a processor works through so many elements, however few bytes they have",
@@ -266,9 +251,6 @@ def moved_bytes(batch: Number, elements: Number, element_bytes: Number) -> Numbe
     unit_elements="elements that one of them reads or writes in a second",
     element_bytes=("bytes of an element", "B"),
 )
-def network_bandwidth(stream: Number, units: Number, unit_elements: Number, element_bytes: Number) -> Number:
-    """Bytes that norms, activations and sums move in a second."""
-    return 1.0 / (1.0 / stream + 1.0 / (units * unit_elements * element_bytes))
 
 
 def _optimizer(run: NetworkRun) -> Iterator[Operator]:

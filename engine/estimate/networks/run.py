@@ -10,7 +10,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Framework
 from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.estimate.run import KernelRates, Numerics, RunData, RunLayout, run_layout, training_numerics
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
 from capacity_tui.engine.estimate.transformer.auxiliary_kernels import launch_seconds
@@ -118,15 +118,13 @@ def product_matrices(network: LayerList) -> tuple[Matrix, ...]:
     )
 
 
-@equation(
+# Share of the activations alive when every segment is computed again.
+checkpointed_share = formula(
     "kept = min(1, 2 / sqrt(layers))",
     unit="share",
     source="Chen et al. 2016: the borders of as many segments as a segment has layers, and one segment",
     layers="layers of the network",
 )
-def checkpointed_share(layers: Number) -> Number:
-    """Share of the activations alive when every segment is computed again."""
-    return np.minimum(1.0, 2.0 / np.sqrt(layers))
 
 
 def network_run(

@@ -10,7 +10,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.data.supply import is_of_images, network_content, supply_of
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.networks.operators import network_operators, waiting_operators
 from capacity_tui.engine.estimate.networks.run import NetworkRun, network_run
@@ -30,8 +30,7 @@ METHOD = (
     "operator roofline, convolutions as matrix products, with collectives; memory from the tensors each layer keeps"
 )
 
-
-@equation(
+host_seconds = formula(
     "host = (step + batches · awaited) · launch",
     unit="s",
     source="kernels of a step besides its layers; those for whose results the host waits before it launches more",
@@ -40,9 +39,6 @@ METHOD = (
     batches="batches of a step",
     launch=("seconds to launch one", "s", "launch_seconds"),
 )
-def host_seconds(step: Number, awaited: Number, batches: Number, launch: Number) -> Number:
-    """Host time of a step that no kernel of a layer hides."""
-    return (step + batches * awaited) * launch
 
 
 def network_work(
@@ -147,7 +143,8 @@ def _collectives(run: NetworkRun) -> Iterator[Collective]:
 TRANSFORMED_TILE = counted("transformed-tile")
 
 
-@equation(
+# Bytes of activations at their peak.
+activation_bytes = formula(
     "activations = batch · (kept · (elements · element_bytes + further) + working · element_bytes)",
     unit="B",
     source="tensors the backward pass of each layer reads; those that two layers share once",
@@ -159,11 +156,6 @@ TRANSFORMED_TILE = counted("transformed-tile")
     working="elements of one sample in the layer at work",
     element_bytes=("bytes of an element", "B"),
 )
-def activation_bytes(
-    batch: Number, kept: Number, elements: Number, further: Number, working: Number, element_bytes: Number
-) -> Number:
-    """Bytes of activations at their peak."""
-    return batch * (kept * (elements * element_bytes + further) + working * element_bytes)
 
 
 @equation(
@@ -180,7 +172,7 @@ def workspace_bytes(batch: Number, elements: Number, element_bytes: Number, plai
     return batch * elements * element_bytes * TRANSFORMED_TILE * plain
 
 
-@equation(
+bucket_bytes = formula(
     "buffers = element_bytes · parameters · reduced",
     unit="B",
     source="gradients are copied into buckets before they are reduced",
@@ -189,12 +181,8 @@ def workspace_bytes(batch: Number, elements: Number, element_bytes: Number, plai
     parameters="parameters of the network",
     reduced="1 where several devices reduce gradients",
 )
-def bucket_bytes(element_bytes: Number, parameters: Number, reduced: Number) -> Number:
-    """Bytes of communication buckets."""
-    return element_bytes * parameters * reduced
 
-
-@equation(
+surrounded_weights = formula(
     "weights = fullest + others",
     unit="B",
     source="the network, what reads the text of a picture and what decodes the picture; idle ones may wait on the host",
@@ -202,9 +190,6 @@ def bucket_bytes(element_bytes: Number, parameters: Number, reduced: Number) -> 
     fullest=("bytes of the one at work when memory is fullest", "B", "sharded_bytes"),
     others=("bytes of the others that stay on the device", "B"),
 )
-def surrounded_weights(fullest: Number, others: Number) -> Number:
-    """Bytes of the weights of a network and of those around it."""
-    return fullest + others
 
 
 def _weights_and_activations(run: NetworkRun, part: str = "") -> tuple[Number, Number]:

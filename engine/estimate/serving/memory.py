@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.keys import Figure
@@ -27,7 +27,7 @@ class ServingMemory:
     host: Number  # bytes in host memory
 
 
-@equation(
+weight_bytes = formula(
     "weights = layers · (dense / tp + experts / expert_shards) · body + ends / tp",
     unit="B",
     source="bits a weight of the format, scales included",
@@ -40,14 +40,8 @@ class ServingMemory:
     body=("bytes of a weight in the layers", "B"),
     ends=("bytes of embedding and head", "B"),
 )
-def weight_bytes(
-    layers: Number, dense: Number, experts: Number, tp: Number, expert_shards: Number, body: Number, ends: Number
-) -> Number:
-    """Bytes of weights on one device."""
-    return layers * (dense / tp + experts / expert_shards) * body + ends / tp
 
-
-@equation(
+further_weight_bytes = formula(
     "further = (adapters · parameters + draft) / tp · element_bytes",
     unit="B",
     source="vLLM: adapters and a draft model have 16 bits, and are split as the layers are",
@@ -57,14 +51,8 @@ def weight_bytes(
     tp="devices a layer is split over",
     element_bytes=("bytes of one of them", "B"),
 )
-def further_weight_bytes(
-    adapters: Number, parameters: Number, draft: Number, tp: Number, element_bytes: Number
-) -> Number:
-    """Bytes of weights on one device that are not the model's own."""
-    return (adapters * parameters + draft) / tp * element_bytes
 
-
-@equation(
+all_weight_bytes = formula(
     "weights = own + further",
     unit="B",
     source="weights of several models lie side by side",
@@ -72,12 +60,8 @@ def further_weight_bytes(
     own=("bytes of the model itself", "B", "weight_bytes"),
     further=("bytes of adapters and a draft model", "B", "further_weight_bytes"),
 )
-def all_weight_bytes(own: Number, further: Number) -> Number:
-    """Bytes of weights on one device where not all are the model's own."""
-    return own + further
 
-
-@equation(
+kv_cache_bytes = formula(
     "kv_cache = batch · elements · element_bytes / shards / stages",
     unit="B",
     source="keys and values of every token and layer; context rounded up to whole blocks",
@@ -88,24 +72,17 @@ def all_weight_bytes(own: Number, further: Number) -> Number:
     shards="devices of a tensor-parallel group that hold different heads",
     stages="pipeline stages",
 )
-def kv_cache_bytes(batch: Number, elements: Number, element_bytes: Number, shards: Number, stages: Number) -> Number:
-    """Bytes of the key-value cache on one device."""
-    return batch * elements * element_bytes / shards / stages
 
-
-@equation(
+# Tokens a paged cache sets aside for a sequence.
+rounded_up = formula(
     "rounded = block · ceil(tokens / block)",
     unit="tokens",
     source="Kwon et al. 2023, paged attention",
     tokens="tokens of a sequence",
     block="tokens of a block",
 )
-def rounded_up(tokens: Number, block: Number) -> Number:
-    """Tokens a paged cache sets aside for a sequence."""
-    return block * np.ceil(tokens / block)
 
-
-@equation(
+activation_bytes = formula(
     "activations = tokens · element_bytes · (2 · hidden + widest)",
     unit="B",
     source="a forward pass keeps the residual stream, one layer's input and its widest intermediate",
@@ -115,9 +92,6 @@ def rounded_up(tokens: Number, block: Number) -> Number:
     hidden="width of the model",
     widest="elements a token has in the widest intermediate, after tensor parallelism",
 )
-def activation_bytes(tokens: Number, element_bytes: Number, hidden: Number, widest: Number) -> Number:
-    """Bytes of activations of one forward pass, ``tokens`` wide."""
-    return tokens * element_bytes * (2.0 * hidden + widest)
 
 
 @equation(
@@ -148,19 +122,15 @@ def claimed_bytes(capacity: Number, share: Number, needed: Number, claims_free: 
     return np.where(claims_free > 0, needed + share * (capacity - needed), share * capacity)
 
 
-@equation(
+workspace_bytes = formula(
     "buffers = workspace",
     unit="B",
     source="measured: what the engine sets aside for its kernels, engines.yaml",
     part=Figure.MEMORY_BUFFERS,
     workspace=("bytes the engine sets aside", "B"),
 )
-def workspace_bytes(workspace: Number) -> Number:
-    """Bytes of an engine's workspace."""
-    return workspace
 
-
-@equation(
+host_bytes = formula(
     "host = embedding + layers + cache",
     unit="B",
     source="what the engine leaves in host memory",
@@ -169,9 +139,6 @@ def workspace_bytes(workspace: Number) -> Number:
     layers=("bytes of the layers the accelerator does not hold", "B"),
     cache=("bytes of their keys and values", "B"),
 )
-def host_bytes(embedding: Number, layers: Number, cache: Number) -> Number:
-    """Bytes in host memory."""
-    return embedding + layers + cache
 
 
 def tokens_per_pass(run: ServingRun) -> Number:

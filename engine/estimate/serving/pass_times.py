@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.estimate.derivation import equation, unrecorded
+from capacity_tui.engine.estimate.derivation import equation, formula, unrecorded
 from capacity_tui.engine.estimate.serving.operators import decode_pass
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import decode_phase, loaded_phases, reading_phase
@@ -202,7 +202,8 @@ def missed_passes(host: Number, step: Number) -> Number:
     return np.where(answers & np.greater(host, 0.0), host / np.where(answers, step, 1.0) + 1.0 / 2.0, 0.0)
 
 
-@equation(
+# Full passes until a prompt is read where each follows an answer and all have one length, the mean.
+passes_until_read = formula(
     "passes = min(own + min(own - 1, 1) + missed, (groups + own) / 2)",
     unit="passes",
     source="answers of one length whose prompts are read in groups end one group after the other, each in a pass: "
@@ -212,12 +213,9 @@ def missed_passes(host: Number, step: Number) -> Number:
     groups="full passes that read the prompts of all requests that run at once, from as many",
     missed="passes that begin before a request is there; infinite where answers stand still while prompts are read",
 )
-def passes_until_read(own: Number, groups: Number, missed: Number) -> Number:
-    """Full passes until a prompt is read where each follows an answer and all have one length, the mean."""
-    return np.minimum(own + np.minimum(own - 1.0, 1.0) + missed, (groups + own) / 2.0)
 
-
-@equation(
+# Seconds to the first token that all but a share keep to, of requests that all start together.
+together_percentile = formula(
     "time = mean + (1 - 2 · beyond) · (groups - own) / 2 · seconds",
     unit="s",
     source="requests that start together are read one full pass after another, as many in each",
@@ -227,9 +225,6 @@ def passes_until_read(own: Number, groups: Number, missed: Number) -> Number:
     groups="full passes that read the prompts of all",
     seconds=("seconds of such a pass", "s"),
 )
-def together_percentile(mean: Number, beyond: Number, own: Number, groups: Number, seconds: Number) -> Number:
-    """Seconds to the first token that all but a share keep to, of requests that all start together."""
-    return mean + (1.0 - 2.0 * beyond) * (groups - own) / 2.0 * seconds
 
 
 # Numbers of running requests of which the best is taken, and how often as many are then tried around it.
@@ -287,28 +282,21 @@ class Round:
         return self.running * self.passes
 
 
-@equation(
+most_running = formula(
     "running = min(concurrency, max(cached, 1))",
     unit="requests",
     source="what the cache does not hold waits",
     concurrency="requests at work at once, or that the engine takes up",
     cached="sequences that the cache holds",
 )
-def most_running(concurrency: Number, cached: Number) -> Number:
-    """Requests that run at once at most."""
-    return np.minimum(concurrency, np.maximum(cached, 1.0))
 
-
-@equation(
+round_rate = formula(
     "rate = running / seconds",
     unit="requests/s",
     source="Little 1961",
     running="requests that run at once",
     seconds=("seconds in which as many are answered", "s"),
 )
-def round_rate(running: Number, seconds: Number) -> Number:
-    """Requests that one replica answers in a second."""
-    return running / seconds
 
 
 def best_round(run: ServingRun, full: Round) -> tuple[Number, Round]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 
@@ -25,7 +25,7 @@ def reading_wait(rate: Number, work: Number, spread: Number) -> Number:
     return np.where(idle > 0, rate * work**2 * (1.0 + spread**2) / (2.0 * np.maximum(idle, LEAST)), np.inf)
 
 
-@equation(
+mean_pass = formula(
     "seconds = (reading · runs + step · steps) / (runs + steps)",
     unit="s",
     source="mean of the passes of a round",
@@ -34,9 +34,6 @@ def reading_wait(rate: Number, work: Number, spread: Number) -> Number:
     step=("seconds of a pass for answers alone", "s"),
     steps="how many of them",
 )
-def mean_pass(reading: Number, runs: Number, step: Number, steps: Number) -> Number:
-    """Seconds of a pass, the mean over passes."""
-    return (reading * runs + step * steps) / (runs + steps)
 
 
 @equation(
@@ -73,19 +70,17 @@ def pass_at_random(
     )
 
 
-@equation(
+# Seconds until the pass at work has ended, the mean.
+pass_wait = formula(
     "wait = busy · seconds / 2",
     unit="s",
     source="what is left of a pass at a random moment",
     busy="share of the requests that meet one",
     seconds=("seconds of the pass", "s", ("pass_at_random", "mean_pass")),
 )
-def pass_wait(busy: Number, seconds: Number) -> Number:
-    """Seconds until the pass at work has ended, the mean."""
-    return busy * seconds / 2.0
 
-
-@equation(
+# Seconds that the prompts of others add to the pass that reads a prompt, the mean.
+shared_pass_wait = formula(
     "wait = busy · prompts · prompt",
     unit="s",
     source="the prompts that come during a pass are read together in the next one",
@@ -93,9 +88,6 @@ def pass_wait(busy: Number, seconds: Number) -> Number:
     prompts="prompts of others that come during one",
     prompt=("seconds that each adds", "s"),
 )
-def shared_pass_wait(busy: Number, prompts: Number, prompt: Number) -> Number:
-    """Seconds that the prompts of others add to the pass that reads a prompt, the mean."""
-    return busy * prompts * prompt
 
 
 @equation(
@@ -130,7 +122,8 @@ def closed_response(work: Number, rest: Number, slots: Number) -> Number:
     return (ahead + np.sqrt(ahead**2 + 2.0 * 2.0 * work * rest)) / 2.0
 
 
-@equation(
+# Requests answered in a second, where each answer is followed by the next request.
+closed_rate = formula(
     "rate = min(running / seconds, requests / (host + seconds))",
     unit="requests/s",
     source="Little 1961: a request is at the host or runs, others than those that run wait",
@@ -139,12 +132,9 @@ def closed_response(work: Number, rest: Number, slots: Number) -> Number:
     host=("seconds for which the host has a request before and after it runs", "s"),
     seconds=("seconds for which it runs", "s"),
 )
-def closed_rate(requests: Number, running: Number, host: Number, seconds: Number) -> Number:
-    """Requests answered in a second, where each answer is followed by the next request."""
-    return np.minimum(running / seconds, requests / (host + seconds))
 
-
-@equation(
+# Seconds in which a request waits until the cache has room, where each answer is followed by the next request.
+closed_wait = formula(
     "wait = max(requests / rate - host - seconds, 0)",
     unit="s",
     source="Little 1961: those that do not run wait",
@@ -153,12 +143,9 @@ def closed_rate(requests: Number, running: Number, host: Number, seconds: Number
     host=("seconds for which the host has a request before and after it runs", "s"),
     seconds=("seconds for which it runs", "s"),
 )
-def closed_wait(requests: Number, rate: Number, host: Number, seconds: Number) -> Number:
-    """Seconds in which a request waits until the cache has room, where each answer is followed by the next request."""
-    return np.maximum(requests / rate - host - seconds, 0.0)
 
-
-@equation(
+# Seconds from a request's arrival to its first token, the mean.
+first_token_seconds = formula(
     "time = host + wait + turn + reading",
     unit="s",
     source="a request is taken in, waits for room and for the prompts before it, for the pass at work, and is read",
@@ -168,24 +155,17 @@ def closed_wait(requests: Number, rate: Number, host: Number, seconds: Number) -
     turn=("seconds until the pass at work has ended", "s"),
     reading=("seconds of reading its prompt", "s", "started_seconds"),
 )
-def first_token_seconds(host: Number, wait: Number, turn: Number, reading: Number) -> Number:
-    """Seconds from a request's arrival to its first token, the mean."""
-    return host + wait + turn + reading
 
-
-@equation(
+followed_seconds = formula(
     "time = host + followed",
     unit="s",
     source="a load that ends: its requests are followed from the first that comes until the last is answered",
     host=("seconds in which the host takes a request in and sends its first text", "s"),
     followed=("seconds in the engine, the mean or at the percentile, of all requests from ramp-up to drain", "s"),
 )
-def followed_seconds(host: Number, followed: Number) -> Number:
-    """Seconds that requests of a load that ends see."""
-    return host + followed
 
-
-@equation(
+# Seconds from the start of a running request to its first token, the mean.
+started_seconds = formula(
     "time = min(max(reading, seconds - slowest), seconds - fastest)",
     unit="s",
     source="the rest is the answer's, whose passes are no shorter than those for answers alone, and no longer than "
@@ -195,9 +175,6 @@ def followed_seconds(host: Number, followed: Number) -> Number:
     fastest=("seconds that the passes of its answer alone would take", "s"),
     slowest=("seconds that they take where each reads prompts too; infinite where answers stand still meanwhile", "s"),
 )
-def started_seconds(reading: Number, seconds: Number, fastest: Number, slowest: Number) -> Number:
-    """Seconds from the start of a running request to its first token, the mean."""
-    return np.minimum(np.maximum(reading, seconds - slowest), seconds - fastest)
 
 
 @equation(
@@ -214,7 +191,8 @@ def loaded_token_seconds(answer: Number, tokens: Number, step: Number) -> Number
     return np.where(answer > 0, answer / tokens, step)
 
 
-@equation(
+# Seconds from a request's arrival to its last token, the mean.
+request_seconds = formula(
     "time = host + wait + seconds",
     unit="s",
     source="a request waits, and then runs as long as as many are answered as run at once",
@@ -223,12 +201,9 @@ def loaded_token_seconds(answer: Number, tokens: Number, step: Number) -> Number
     wait=("seconds of waiting", "s"),
     seconds=("seconds in which it runs", "s"),
 )
-def request_seconds(host: Number, wait: Number, seconds: Number) -> Number:
-    """Seconds from a request's arrival to its last token, the mean."""
-    return host + wait + seconds
 
-
-@equation(
+# Seconds by which an answer takes longer since its request waited for others.
+following_prompts = formula(
     "seconds = waited · rate · prompt / max(1 - rate · prompt, least)",
     unit="s",
     source="delay busy period, Conway et al. 1967: prompts that came while a request waited are read while it answers",
@@ -237,9 +212,6 @@ def request_seconds(host: Number, wait: Number, seconds: Number) -> Number:
     prompt=("seconds that each adds to passes", "s"),
     least="share of the time that is taken to be free of prompts at least",
 )
-def following_prompts(waited: Number, rate: Number, prompt: Number, least: Number) -> Number:
-    """Seconds by which an answer takes longer since its request waited for others."""
-    return waited * rate * prompt / np.maximum(1.0 - rate * prompt, least)
 
 
 @equation(

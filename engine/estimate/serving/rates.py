@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.result import InferenceSpeed
 from capacity_tui.engine.estimate.work import Loaded, Served
@@ -17,8 +17,7 @@ from capacity_tui.engine.plan import InferenceSection
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import PERCENT
 
-
-@equation(
+prefill_rate = formula(
     "rate = batch · prompt / seconds",
     unit="tokens/s",
     source="forward passes over the prompts of one batch, on one replica",
@@ -27,12 +26,8 @@ from capacity_tui.engine.units import PERCENT
     prompt="tokens of a prompt",
     seconds=("seconds until all prompts are read", "s"),
 )
-def prefill_rate(batch: Number, prompt: Number, seconds: Number) -> Number:
-    """Prompt tokens a second."""
-    return batch * prompt / seconds
 
-
-@equation(
+decode_rate = formula(
     "rate = batch / seconds",
     unit="tokens/s",
     source="one forward pass for the next token of every sequence, at the mean context, on one replica",
@@ -40,12 +35,9 @@ def prefill_rate(batch: Number, prompt: Number, seconds: Number) -> Number:
     batch="sequences of the batch",
     seconds=("seconds between two tokens of a sequence", "s", ("output_token_seconds", "loaded_token_seconds")),
 )
-def decode_rate(batch: Number, seconds: Number) -> Number:
-    """Output tokens a second."""
-    return batch / seconds
 
-
-@equation(
+# Seconds between two output tokens of a sequence.
+output_token_seconds = formula(
     "time = seconds · (1 + drafts) / accepted",
     unit="s",
     source="one decode step gives every sequence of the batch its next tokens, one where nothing is guessed",
@@ -54,12 +46,8 @@ def decode_rate(batch: Number, seconds: Number) -> Number:
     drafts="time of a draft's guesses for it, in steps, from 0",
     accepted=("tokens a sequence gets from it", "", "accepted_tokens"),
 )
-def output_token_seconds(seconds: Number, drafts: Number, accepted: Number) -> Number:
-    """Seconds between two output tokens of a sequence."""
-    return seconds * (1.0 + drafts) / accepted
 
-
-@equation(
+request_rate = formula(
     "rate = replicas · batch / seconds",
     unit="requests/s",
     source="every replica answers one batch after another",
@@ -68,12 +56,9 @@ def output_token_seconds(seconds: Number, drafts: Number, accepted: Number) -> N
     batch="sequences of a batch",
     seconds=("seconds from a batch's prompts to its last token", "s"),
 )
-def request_rate(replicas: Number, batch: Number, seconds: Number) -> Number:
-    """Requests answered a second."""
-    return replicas * batch / seconds
 
-
-@equation(
+# Requests answered a second under a load, over all replicas.
+answered_rate = formula(
     "rate = min(arriving, largest)",
     unit="requests/s",
     source="what arrives is answered, as far as that is possible",
@@ -81,12 +66,8 @@ def request_rate(replicas: Number, batch: Number, seconds: Number) -> Number:
     arriving="requests that arrive in a second; infinite where each follows an answer",
     largest="requests that are answered in a second at most",
 )
-def answered_rate(arriving: Number, largest: Number) -> Number:
-    """Requests answered a second under a load, over all replicas."""
-    return np.minimum(arriving, largest)
 
-
-@equation(
+output_rate = formula(
     "rate = requests · output",
     unit="tokens/s",
     source="answers of all replicas, the time of their prompts included",
@@ -94,12 +75,9 @@ def answered_rate(arriving: Number, largest: Number) -> Number:
     requests=("requests answered in a second", "", ("request_rate", "answered_rate")),
     output="tokens of an answer, the mean",
 )
-def output_rate(requests: Number, output: Number) -> Number:
-    """Output tokens a second, over all replicas."""
-    return requests * output
 
-
-@equation(
+# Seconds from a batch's arrival to the first token of its sequences, the mean.
+batch_first_token_seconds = formula(
     "time = host + prefill + (waves - 1) / 2 · seconds / waves",
     unit="s",
     source="what the cache does not hold of a batch follows where answers have ended",
@@ -109,12 +87,9 @@ def output_rate(requests: Number, output: Number) -> Number:
     waves="the batch over what of it runs at once",
     seconds=("seconds of the whole batch", "s"),
 )
-def batch_first_token_seconds(host: Number, prefill: Number, waves: Number, seconds: Number) -> Number:
-    """Seconds from a batch's arrival to the first token of its sequences, the mean."""
-    return host + prefill + (waves - 1.0) / 2.0 * seconds / waves
 
-
-@equation(
+# Seconds in which all requests of a load that ends are answered.
+all_requests_seconds = formula(
     "seconds = requests / rate",
     unit="s",
     source="requests one after another at the rate at which they are answered",
@@ -122,9 +97,6 @@ def batch_first_token_seconds(host: Number, prefill: Number, waves: Number, seco
     requests="how many there are",
     rate=("requests answered a second, over all replicas", "1/s", ("answered_rate", "request_rate")),
 )
-def all_requests_seconds(requests: Number, rate: Number) -> Number:
-    """Seconds in which all requests of a load that ends are answered."""
-    return requests / rate
 
 
 def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Number, ranges: Ranges) -> InferenceSpeed:

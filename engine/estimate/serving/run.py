@@ -9,7 +9,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import MIB, InferenceEngine
 from capacity_tui.engine.cluster import Cluster, Device
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.run import KernelRates, RunLayout, numbers_of
 from capacity_tui.engine.estimate.timing.roofline import TILE_ROWS
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape
@@ -64,7 +64,8 @@ def accepted_tokens(guesses: Number, acceptance: Number) -> Number:
     return np.where(acceptance >= 1.0, guesses + 1.0, (1.0 - acceptance ** (guesses + 1.0)) / refused)
 
 
-@equation(
+# Tokens of the longest answer of a batch, until which the batch drains.
+longest_output = formula(
     "longest = output · (1 + spread · sqrt(2 · ln(batch)))",
     unit="tokens",
     source="expected largest of independent normal lengths, Cramer 1946",
@@ -72,12 +73,9 @@ def accepted_tokens(guesses: Number, acceptance: Number) -> Number:
     spread="standard deviation over the mean, from 0",
     batch="answers",
 )
-def longest_output(output: Number, spread: Number, batch: Number) -> Number:
-    """Tokens of the longest answer of a batch, until which the batch drains."""
-    return output * (1.0 + spread * np.sqrt(2.0 * np.log(batch)))
 
-
-@equation(
+# Tokens in the cache of a sequence, the mean over its decode steps.
+mean_decode_context = formula(
     "context = prompt + output / 2 · (1 + spread^2)",
     unit="tokens",
     source="mean over all generated tokens: long answers have more of them",
@@ -85,9 +83,6 @@ def longest_output(output: Number, spread: Number, batch: Number) -> Number:
     output="tokens of an answer, the mean, from 0",
     spread="standard deviation over the mean, from 0",
 )
-def mean_decode_context(prompt: Number, output: Number, spread: Number) -> Number:
-    """Tokens in the cache of a sequence, the mean over its decode steps."""
-    return prompt + output / 2.0 * (1.0 + spread**2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.catalog.rows import MIB
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.serving.memory import tokens_per_pass
 from capacity_tui.engine.estimate.serving.operators import (
     Pass,
@@ -85,7 +85,7 @@ def _hand_over(run: ServingRun, rows: Number) -> Number:
     return np.where(layout.pp > 1, (layout.pp - 1.0) * (send + run.runtime.stage_seconds), 0.0)
 
 
-@equation(
+launched_kernels = formula(
     "kernels = layers · (layer_kernels + further · products + expert · experts + routing)",
     unit="kernels",
     source="engines.yaml: a layer's kernels; a loop over experts launches those of all, whether tokens visit or not",
@@ -97,17 +97,6 @@ def _hand_over(run: ServingRun, rows: Number) -> Number:
     experts="routed experts of a layer",
     routing="kernels that choose experts, sort tokens and bring them back",
 )
-def launched_kernels(
-    layers: Number,
-    layer_kernels: Number,
-    further: Number,
-    products: Number,
-    expert: Number,
-    experts: Number,
-    routing: Number,
-) -> Number:
-    """Kernels of one forward pass."""
-    return layers * (layer_kernels + further * products + expert * experts + routing)
 
 
 def pass_kernels(run: ServingRun) -> Number:
@@ -139,7 +128,8 @@ def launch_seconds(captured: Number, uncaptured: Number, eager: Number) -> Numbe
     return where(eager > 0, np.maximum(captured, uncaptured), captured)
 
 
-@equation(
+# Seconds of a pass that do not depend on its tokens.
+fixed_seconds = formula(
     "fixed = step + layers · experts · align",
     unit="s",
     source="scheduling and sampling; kernels of early 2025 sort tokens by expert in one block of threads",
@@ -148,9 +138,6 @@ def launch_seconds(captured: Number, uncaptured: Number, eager: Number) -> Numbe
     experts="routed experts of a layer",
     align=("seconds for each of them in which tokens are sorted", "s"),
 )
-def fixed_seconds(step: Number, layers: Number, experts: Number, align: Number) -> Number:
-    """Seconds of a pass that do not depend on its tokens."""
-    return step + layers * experts * align
 
 
 def _schedule(
@@ -216,16 +203,13 @@ def decode_phase(name: Literal["decode", "draft"], run: ServingRun, runs: Number
     return _phase(name, run, step, pass_operators(run, step), schedule, runs)
 
 
-@equation(
+shared_host_seconds = formula(
     "seconds = schedule / passes",
     unit="s",
     source="multi-step scheduling: the host schedules, prepares inputs and returns texts once for so many passes",
     schedule=("seconds of the host for one schedule", "s"),
     passes="passes that it schedules at once",
 )
-def shared_host_seconds(schedule: Number, passes: Number) -> Number:
-    """Seconds of the host for one pass of answers where it schedules several at once."""
-    return schedule / passes
 
 
 def _scheduled_at_once(run: ServingRun) -> ServingRun:
@@ -255,7 +239,7 @@ def chunk_of_prompts(prompt: Number, arriving: Number, budget: Number, running: 
     return np.maximum(np.minimum(np.maximum(prompt, prompt * arriving), room), 1.0)
 
 
-@equation(
+passes_with_prompts = formula(
     "passes = min(answer, max(reading - max(own, 1), 0))",
     unit="passes",
     source="a sequence gets its next tokens beside the prompts of others, not while its own is read",
@@ -263,9 +247,6 @@ def chunk_of_prompts(prompt: Number, arriving: Number, budget: Number, running: 
     reading="passes that read the prompts of as many requests as run at once",
     own="of these, passes for one prompt",
 )
-def passes_with_prompts(answer: Number, reading: Number, own: Number) -> Number:
-    """Passes of an answer that read prompts of other requests too."""
-    return np.minimum(answer, np.maximum(reading - np.maximum(own, 1.0), 0.0))
 
 
 def loaded_phases(run: ServingRun) -> tuple[Phase, ...]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 
-import numpy as np
-
 from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import OTHER, AttentionKernel, Framework
 from capacity_tui.engine.cluster import Device, device_setting
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.machine import Setting
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import FASTEST, UNNAMED
@@ -36,7 +34,7 @@ class AttentionRates:
     backward_half: Number
 
 
-@equation(
+exponential_width = formula(
     "width = reach · exposed · exponential / score",
     unit="elements",
     source="Shah et al. 2024: matrix units and special-function units take turns at every score",
@@ -45,9 +43,6 @@ class AttentionRates:
     exponential=("FLOPs that matrix units do in the time of one exponential", "FLOP"),
     score=("FLOPs of a score for each element of the head", "FLOP", "counts.score-flops"),
 )
-def exponential_width(reach: Number, exposed: Number, exponential: Number, score: Number) -> Number:
-    """Width of a head at which the exponentials of its scores take as long as the products."""
-    return reach * exposed * exponential / score
 
 
 @equation(
@@ -128,7 +123,8 @@ def attention_in_place_of(wanted: str, device: Device, catalog: Catalog) -> Sett
     return Setting(SETTING, runs.id, f"{named.name if named else wanted} is for {', '.join(words)}")
 
 
-@equation(
+# Bytes that a step of decode moves before attention reads keys and values.
+copied_cache_bytes = formula(
     "bytes = cache · (copies + repeats · (1 + heads / kv_heads))",
     unit="B",
     source="code of the library: a step joins the cache and the new keys and values, and writes them for every head",
@@ -138,24 +134,18 @@ def attention_in_place_of(wanted: str, device: Device, catalog: Catalog) -> Sett
     heads="heads of queries",
     kv_heads="heads of keys and values",
 )
-def copied_cache_bytes(cache: Number, copies: Number, repeats: Number, heads: Number, kv_heads: Number) -> Number:
-    """Bytes that a step of decode moves before attention reads keys and values."""
-    return cache * (copies + repeats * (1.0 + heads / kv_heads))
 
-
-@equation(
+# Share of the device that attention for single tokens keeps busy.
+busy_units = formula(
     "share = min(1, heads / units)",
     unit="",
     source="a block of threads for each head and sequence keeps no more units busy",
     heads="heads of all sequences on the device",
     units=("processors of the device", "", "hardware.units"),
 )
-def busy_units(heads: Number, units: Number) -> Number:
-    """Share of the device that attention for single tokens keeps busy."""
-    return np.minimum(1.0, heads / units)
 
-
-@equation(
+# Operations of vector units in which a token attends to packed keys and values.
+unpacking_flops = formula(
     "flops = numbers · readers · operations",
     unit="FLOP",
     source="arXiv:2405.04532: vector units unpack and multiply keys and values of few bits, head by head",
@@ -163,6 +153,3 @@ def busy_units(heads: Number, units: Number) -> Number:
     readers="heads of queries that share a head of keys and values",
     operations="operations for each number and head",
 )
-def unpacking_flops(numbers: Number, readers: Number, operations: Number) -> Number:
-    """Operations of vector units in which a token attends to packed keys and values."""
-    return numbers * readers * operations

@@ -17,7 +17,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.cluster import Cluster, Level
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.numeric import Number, any_true, where
 
 SWITCH_GROUP = counted("switch-group")
@@ -54,7 +54,7 @@ def bus_bandwidth(group: Number, within: Number, link: Number, network: Number) 
     return where(group > within, across, link)
 
 
-@equation(
+ring_latency = formula(
     "latency = hop · (within - 1) + node_hop · steps",
     unit="s",
     source=SOURCE,
@@ -63,12 +63,8 @@ def bus_bandwidth(group: Number, within: Number, link: Number, network: Number) 
     hop=("seconds of one step inside a node", "s"),
     node_hop=("seconds of one step between nodes", "s"),
 )
-def ring_latency(within: Number, steps: Number, hop: Number, node_hop: Number) -> Number:
-    """Latency of one pass: a ring inside the node, then ``steps`` between nodes."""
-    return hop * (within - 1.0) + node_hop * steps
 
-
-@equation(
+outer_latency = formula(
     "latency = inside + hop · steps",
     unit="s",
     source=SOURCE,
@@ -76,9 +72,6 @@ def ring_latency(within: Number, steps: Number, hop: Number, node_hop: Number) -
     steps="steps between its units",
     hop=("seconds of one step between them", "s"),
 )
-def outer_latency(inside: Number, steps: Number, hop: Number) -> Number:
-    """Latency of one pass that crosses one more level."""
-    return inside + hop * steps
 
 
 @equation(
@@ -115,15 +108,12 @@ def all_gather_seconds(payload: Number, group: Number, stride: Number, cluster: 
     return one_pass_seconds(payload, group, bandwidth, latency, reach.collective_half_bytes)
 
 
-@equation(
+two_passes = formula(
     "seconds = 2 · one_pass",
     unit="s",
     source="a reduce-scatter and an all-gather",
     one_pass=("seconds of one of its halves", "s", "one_pass_seconds"),
 )
-def two_passes(one_pass: Number) -> Number:
-    """Seconds of an all-reduce."""
-    return 2.0 * one_pass
 
 
 def all_reduce_seconds(payload: Number, group: Number, stride: Number, cluster: Cluster) -> Number:
@@ -217,16 +207,14 @@ def _latency(within: Number, steps: Sequence[tuple[Level, Number]], cluster: Clu
     return latency
 
 
-@equation(
+# Share of an all-to-all's payload that leaves the node, when ``copies`` of a token go to random places.
+crossing_share = formula(
     "share = (nodes - 1) · (1 - (1 - 1 / nodes)^copies) / copies",
     unit="",
     source="a token crosses to each node once, however many of its experts sit there",
     nodes="nodes the group spans",
     copies="places each token is sent to",
 )
-def crossing_share(nodes: Number, copies: Number) -> Number:
-    """Share of an all-to-all's payload that leaves the node, when ``copies`` of a token go to random places."""
-    return (nodes - 1.0) * (1.0 - (1.0 - 1.0 / nodes) ** copies) / copies
 
 
 def all_to_all_seconds(
@@ -292,7 +280,8 @@ def peer_bandwidth(link: Number, devices: Number, node: Number, mesh: Number) ->
     return np.where(mesh > 0, link * np.maximum(devices - 1.0, 1.0) / np.maximum(node - 1.0, 1.0), link)
 
 
-@equation(
+# Seconds of an all-reduce of few bytes, in which each device reads from all others at once.
+one_shot_all_reduce = formula(
     "seconds = latency + payload · (devices - 1) / link",
     unit="s",
     source="one-shot all-reduce: each device reads all of all others",
@@ -301,12 +290,8 @@ def peer_bandwidth(link: Number, devices: Number, node: Number, mesh: Number) ->
     latency=("seconds until the first bytes are there", "s", "one_shot_latency"),
     link=("bytes a second it reads from all others together, B/s", "B", "peer_bandwidth"),
 )
-def one_shot_all_reduce(payload: Number, devices: Number, latency: Number, link: Number) -> Number:
-    """Seconds of an all-reduce of few bytes, in which each device reads from all others at once."""
-    return latency + payload * (devices - 1.0) / link
 
-
-@equation(
+two_shot_all_reduce = formula(
     "seconds = 2 · (latency + payload · (devices - 1) / devices / link)",
     unit="s",
     source="two-shot all-reduce: each device adds up one share of all others, and reads theirs",
@@ -315,6 +300,3 @@ def one_shot_all_reduce(payload: Number, devices: Number, latency: Number, link:
     latency=("seconds until the first bytes are there", "s", "one_shot_latency"),
     link=("bytes a second it reads from all others together, B/s", "B", "peer_bandwidth"),
 )
-def two_shot_all_reduce(payload: Number, devices: Number, latency: Number, link: Number) -> Number:
-    """Seconds of an all-reduce in which each device reads its share from all others, and then all other shares."""
-    return 2.0 * (latency + payload * (devices - 1.0) / devices / link)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from capacity_tui.engine.cluster import Cluster
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
@@ -62,16 +62,13 @@ def interruption_surplus(period: Number, checkpoint: Number, restart: Number, in
     return interval / period * np.exp(restarts) * np.expm1(segment) - 1.0
 
 
-@equation(
+checkpoint_seconds = formula(
     "checkpoint = states / bandwidth",
     unit="s",
     source="all devices write their shares side by side; of replicas one writes",
     states=("bytes of model states on one device", "B"),
     bandwidth=("bytes a second that one device writes", "B"),
 )
-def checkpoint_seconds(states: Number, bandwidth: Number) -> Number:
-    """Seconds to write a checkpoint."""
-    return states / bandwidth
 
 
 @equation(
@@ -91,19 +88,16 @@ def failure_interval(devices: Number, device_hours: Number, taken_back: Number =
     return HOUR_SECONDS / (devices / device_hours + HOUR_SECONDS / taken_back)
 
 
-@equation(
+# Mean hours between two interruptions of a job.
+mtbf_hours = formula(
     "hours = interval / 3600",
     unit="h",
     source="definition",
     part=Figure.RELIABILITY_MTBF_HOURS,
     interval=("the same in seconds", "s", "failure_interval"),
 )
-def mtbf_hours(interval: Number) -> Number:
-    """Mean hours between two interruptions of a job."""
-    return interval / HOUR_SECONDS
 
-
-@equation(
+useful_share = formula(
     "goodput = (1 - other) / (1 + surplus)",
     unit="share",
     source="time of steps over that on the calendar",
@@ -119,12 +113,9 @@ def mtbf_hours(interval: Number) -> Number:
         "assumptions.other-stops",
     ),
 )
-def useful_share(surplus: Number, other: Number) -> Number:
-    """Share of the time on the calendar in which steps are done that count."""
-    return (1.0 - other) / (1.0 + surplus)
 
-
-@equation(
+# Seconds of a job from its start to its end, all stops included.
+calendar_seconds = formula(
     "calendar = seconds / goodput",
     unit="s",
     source="undisturbed time over the share of the calendar that is useful",
@@ -132,12 +123,8 @@ def useful_share(surplus: Number, other: Number) -> Number:
     seconds=("seconds of its steps", "s", "job_seconds"),
     goodput=("share of the time in which steps are done that count", "", "useful_share"),
 )
-def calendar_seconds(seconds: Number, goodput: Number) -> Number:
-    """Seconds of a job from its start to its end, all stops included."""
-    return seconds / goodput
 
-
-@equation(
+expected_failures = formula(
     "failures = calendar / interval",
     unit="",
     source="definition",
@@ -145,12 +132,8 @@ def calendar_seconds(seconds: Number, goodput: Number) -> Number:
     calendar=("seconds of the job, all stops included", "s", "calendar_seconds"),
     interval=("mean seconds between two interruptions", "s", "failure_interval"),
 )
-def expected_failures(calendar: Number, interval: Number) -> Number:
-    """Interruptions of a job, on average."""
-    return calendar / interval
 
-
-@equation(
+calendar_usd = formula(
     "usd = calendar / 3600 · usd_per_hour",
     unit="USD",
     source="machines are paid for while they stand still",
@@ -158,9 +141,6 @@ def expected_failures(calendar: Number, interval: Number) -> Number:
     calendar=("seconds of the job, all stops included", "s", "calendar_seconds"),
     usd_per_hour=("price of all devices for an hour, USD", "USD", "machines_hour_usd"),
 )
-def calendar_usd(calendar: Number, usd_per_hour: Number) -> Number:
-    """Price of a job, all stops included."""
-    return calendar / HOUR_SECONDS * usd_per_hour
 
 
 def reliability(

@@ -8,7 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.cluster import Cluster, Device
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.work import Operator, Work
 from capacity_tui.engine.numeric import Curve, Number, any_true, where
 
@@ -16,7 +16,7 @@ TILE_ROWS, TILE_COLUMNS = counted("tile-rows"), counted("tile-columns")
 FULL_LINE, FULL_FRAGMENT = counted("full-line"), counted("full-fragment")
 
 
-@equation(
+reached_share = formula(
     "share = gemm · sustained · clock · rows · columns",
     unit="",
     source="efficiency.yaml: large products in benchmarks, in training without pause, and off the units' grid",
@@ -26,9 +26,6 @@ FULL_LINE, FULL_FRAGMENT = counted("full-line"), counted("full-fragment")
     rows=("share of the rate that the alignment of the inner length leaves", "", "alignment.rows"),
     columns=("share of the rate that the alignment of the outputs leaves", "", "alignment.columns"),
 )
-def reached_share(gemm: Number, sustained: Number, clock: Number, rows: Number, columns: Number) -> Number:
-    """Share of the peak that large products sustain in a run."""
-    return gemm * sustained * clock * rows * columns
 
 
 @equation(
@@ -119,7 +116,8 @@ def padded(dimension: Number) -> Number:
     return FULL_LINE * np.ceil(dimension / FULL_LINE)
 
 
-@equation(
+# Device memory traffic of a matrix product, in bytes, with elements of ``element_bytes`` bytes.
+gemm_bytes = formula(
     "bytes = element_bytes · (m·k + k·n + m·n)",
     unit="B",
     source="each operand moved once",
@@ -128,21 +126,14 @@ def padded(dimension: Number) -> Number:
     k=("inner length", "", "padded"),
     element_bytes=("bytes of an element", "B"),
 )
-def gemm_bytes(m: Number, n: Number, k: Number, element_bytes: Number) -> Number:
-    """Device memory traffic of a matrix product, in bytes, with elements of ``element_bytes`` bytes."""
-    return element_bytes * (m * k + k * n + m * n)
 
-
-@equation(
+reached_bandwidth = formula(
     "bandwidth = datasheet · share",
     unit="B/s",
     source="efficiency.yaml: what copies and element-wise kernels reach of memory, and of the link to the host",
     datasheet=("bandwidth of the datasheet, B/s", "B/s", ("hardware.host_bandwidth", "hardware.bandwidth")),
     share=("share of it that such kernels reach", "", "coefficients.host-stream"),
 )
-def reached_bandwidth(datasheet: Number, share: Number) -> Number:
-    """Bytes a kernel moves in a second."""
-    return datasheet * share
 
 
 def operator_seconds(operator: Operator) -> Number:
@@ -162,7 +153,7 @@ def activation_passes(gated: bool, *, backward: bool) -> Number:
     return PLAIN_PASSES + gated * (GATE_BACKWARD if backward else GATE_FORWARD)
 
 
-@equation(
+layer_elements = formula(
     "elements = passes · sublayers · hidden + 2 · rotary + traffic · activation · ffn + routing · routed",
     unit="elements",
     source="each operation reads and writes its operands once; the feed-forward's share in caches is fitted",
@@ -184,22 +175,8 @@ def activation_passes(gated: bool, *, backward: bool) -> Number:
     routing="passes that sort routed tokens and bring them back",
     routed="elements of the copies of a token that go to experts",
 )
-def layer_elements(
-    passes: Number,
-    sublayers: Number,
-    hidden: Number,
-    rotary: Number,
-    traffic: Number,
-    activation: Number,
-    ffn: Number,
-    routing: Number,
-    routed: Number,
-) -> Number:
-    """Elements that the element-wise kernels of a layer move for a token."""
-    return passes * sublayers * hidden + 2.0 * rotary + traffic * activation * ffn + routing * routed
 
-
-@equation(
+elementwise_bytes = formula(
     "bytes = passes · tokens · element_bytes · elements",
     unit="B",
     source="frameworks.yaml: passes of the software over those of one kernel an operation",
@@ -208,15 +185,13 @@ def layer_elements(
     element_bytes=("bytes of an element", "B"),
     elements=("elements they move for a token, one kernel an operation", "", "layer_elements"),
 )
-def elementwise_bytes(passes: Number, tokens: Number, element_bytes: Number, elements: Number) -> Number:
-    """Bytes that the element-wise kernels of a layer move for a micro-batch."""
-    return passes * tokens * element_bytes * elements
 
 
 HOST_DEVICES = counted("host-devices")
 
 
-@equation(
+# Bytes of host memory that an optimizer's step moves in a second for one device.
+host_share = formula(
     "bandwidth = min(alone, node / sharing)",
     unit="B/s",
     source="Ren et al. 2021, ZeRO-Offload: a vectorised optimizer on two sockets, which all devices of a host share",
@@ -224,9 +199,6 @@ HOST_DEVICES = counted("host-devices")
     node=("what all processors of a host move together, B/s", "B/s"),
     sharing="devices that share them",
 )
-def host_share(alone: Number, node: Number, sharing: Number) -> Number:
-    """Bytes of host memory that an optimizer's step moves in a second for one device."""
-    return np.minimum(alone, node / sharing)
 
 
 def optimizer_bandwidth(cluster: Cluster, offloaded: Number) -> Number:
@@ -246,7 +218,8 @@ def host_link_bandwidth(device: Device) -> Number:
     return reached_bandwidth(device.host_bandwidth, device.efficiency.host_stream)
 
 
-@equation(
+# Bytes of memory traffic that unpacking weights takes, before their product reads them.
+unpacking_bytes = formula(
     "bytes = weights · (packed + moved)",
     unit="B",
     source="packed weights are read, what kernels make of them is written and read; the product reads the last",
@@ -254,9 +227,6 @@ def host_link_bandwidth(device: Device) -> Number:
     packed=("bytes of a packed weight", "B", "stored_weight_bytes"),
     moved=("bytes moved for a weight besides", "B"),
 )
-def unpacking_bytes(weights: Number, packed: Number, moved: Number) -> Number:
-    """Bytes of memory traffic that unpacking weights takes, before their product reads them."""
-    return weights * (packed + moved)
 
 
 def as_measured(work: Work, device: Device, precision: str) -> Work:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from capacity_tui.engine.estimate.data.prices import input_seconds
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
 from capacity_tui.engine.estimate.work import (
     Collective,
@@ -37,7 +37,8 @@ def total(parts: Mapping[str, Number]) -> Number:
     return added(parts.values())
 
 
-@equation(
+# Seconds of one forward pass in which the device waits for kernels to start.
+pass_overhead = formula(
     "overhead = max(kernels · gap, kernels · host - device) + step",
     unit="s",
     source="gaps between kernels; a device idles when the host launches more slowly than it computes",
@@ -48,12 +49,9 @@ def total(parts: Mapping[str, Number]) -> Number:
     device=("seconds the device computes", "s"),
     step=("seconds of host time of a pass, whatever its kernels", "s", "fixed_seconds"),
 )
-def pass_overhead(kernels: Number, gap: Number, host: Number, device: Number, step: Number) -> Number:
-    """Seconds of one forward pass in which the device waits for kernels to start."""
-    return np.maximum(kernels * gap, kernels * host - device) + step
 
-
-@equation(
+# Seconds of one forward pass in which the device waits for the host to work on its sequences.
+sequence_overhead = formula(
     "overhead = max(host - overlap · device, 0)",
     unit="s",
     source="scheduling, sampling, and turning tokens into text cost host time for every sequence in flight",
@@ -61,12 +59,8 @@ def pass_overhead(kernels: Number, gap: Number, host: Number, device: Number, st
     overlap="share of the device's time in which the host does that",
     device=("seconds of the pass on the device", "s"),
 )
-def sequence_overhead(host: Number, overlap: Number, device: Number) -> Number:
-    """Seconds of one forward pass in which the device waits for the host to work on its sequences."""
-    return np.maximum(host - overlap * device, 0.0)
 
-
-@equation(
+pipelined = formula(
     "seconds = through / stages · (overlap · (passes + stages - 1) + (1 - overlap) · passes · stages)",
     unit="s",
     source="passes follow each other through the stages, as far as the engine overlaps them",
@@ -75,9 +69,6 @@ def sequence_overhead(host: Number, overlap: Number, device: Number) -> Number:
     passes="passes",
     overlap="share of them that the engine overlaps",
 )
-def pipelined(through: Number, stages: Number, passes: Number, overlap: Number) -> Number:
-    """Seconds of several passes of which each takes ``through`` seconds through all stages."""
-    return through / stages * (overlap * (passes + stages - 1.0) + (1.0 - overlap) * passes * stages)
 
 
 def pass_time(phase: Phase, schedule: PassSchedule) -> PhaseTime:
@@ -182,7 +173,7 @@ def hidden_share(busy: Number, hideable: Number) -> Number:
     return np.minimum(1.0, busy / np.maximum(hideable, SHORTEST))
 
 
-@equation(
+exposed_seconds = formula(
     "exposed = seconds · (1 - overlap · hidden)",
     unit="s",
     source="what of a collective may overlap kernels, and finds time to",
@@ -190,12 +181,8 @@ def hidden_share(busy: Number, hideable: Number) -> Number:
     overlap=("share of it that may hide", "", ("coefficients.pipeline-overlap", "hidden_by_pieces")),
     hidden="share of that which finds kernels to hide behind",
 )
-def exposed_seconds(seconds: Number, overlap: Number, hidden: Number) -> Number:
-    """Communication that nothing hides."""
-    return seconds * (1.0 - overlap * hidden)
 
-
-@equation(
+launch_bound = formula(
     "idle = max(0, launches · launch - working)",
     unit="s",
     source="a device idles when the host launches more slowly than it computes",
@@ -204,9 +191,6 @@ def exposed_seconds(seconds: Number, overlap: Number, hidden: Number) -> Number:
     launch=("seconds of host time for each", "s", "launch_seconds"),
     working=("seconds the device works on a micro-batch", "s"),
 )
-def launch_bound(launches: Number, launch: Number, working: Number) -> Number:
-    """Seconds of a micro-batch in which the device waits for kernels to be launched."""
-    return np.maximum(0.0, launches * launch - working)
 
 
 @equation(
@@ -221,7 +205,7 @@ def forward_share(forward: Number, flops: Number) -> Number:
     return forward / np.maximum(flops, SHORTEST)
 
 
-@equation(
+straggling = formula(
     "seconds = busy · spread · sqrt(2 · ln(max(nodes, 1)))",
     unit="s",
     source="the slowest of so many nodes, whose steps are spread about their mean; all wait for it",
@@ -230,9 +214,6 @@ def forward_share(forward: Number, flops: Number) -> Number:
     spread=("standard deviation of a node's step, as a share of it", "", "coefficients.straggler-spread"),
     nodes="nodes that wait for each other",
 )
-def straggling(busy: Number, spread: Number, nodes: Number) -> Number:
-    """Seconds in which nodes wait for the slowest of them."""
-    return busy * spread * np.sqrt(2.0 * np.log(np.maximum(nodes, 1.0)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.transformer.run import Recompute, Stack, TransformerRun
 from capacity_tui.engine.estimate.transformer.software import LAYER_NORM
 from capacity_tui.engine.numeric import Number, any_true, present, where
@@ -17,7 +17,7 @@ SOFTMAX_BYTES, SCORE_COPIES = FP32_BYTES, counted("score-copies")
 KEPT_PRODUCTS = 1.0 - counted("recomputed-products")
 
 
-@equation(
+layer_activation = formula(
     "layer = stream_bytes · norms + element_bytes · (projections + feed_forward + adapters) + softmax + scores",
     unit="B per token",
     source=SOURCE,
@@ -30,18 +30,6 @@ KEPT_PRODUCTS = 1.0 - counted("recomputed-products")
     softmax=("bytes of the log-sum-exp", "B"),
     scores=("bytes of stored score matrices, 0 with fused attention", "B"),
 )
-def layer_activation(
-    stream_bytes: Number,
-    element_bytes: Number,
-    norms: Number,
-    projections: Number,
-    feed_forward: Number,
-    adapters: Number,
-    softmax: Number,
-    scores: Number,
-) -> Number:
-    """Bytes one layer keeps for the backward pass, for each token."""
-    return stream_bytes * norms + element_bytes * (projections + feed_forward + adapters) + softmax + scores
 
 
 @equation(
@@ -62,7 +50,8 @@ def micro_batches_in_flight(stages: Number, stage: Number, micro_batches: Number
     return where(interleave > 1, interleaved, plain)
 
 
-@equation(
+# Elements a token keeps in the feed-forward of a layer without experts.
+dense_feed_forward = formula(
     "feed_forward = kept · ffn / tp",
     unit="elements per token",
     source=SOURCE,
@@ -70,9 +59,6 @@ def micro_batches_in_flight(stages: Number, stage: Number, micro_batches: Number
     ffn="width of the feed-forward",
     tp="devices a layer is split over",
 )
-def dense_feed_forward(kept: Number, ffn: Number, tp: Number) -> Number:
-    """Elements a token keeps in the feed-forward of a layer without experts."""
-    return kept * ffn / tp
 
 
 @equation(
@@ -105,7 +91,7 @@ def moe_feed_forward(
     return (routed + kept * shared + 2.0 * scored) / tp
 
 
-@equation(
+mean_feed_forward = formula(
     "feed_forward = (1 - moe) · dense + moe · routed",
     unit="elements per token",
     source="mean over the layers",
@@ -113,12 +99,9 @@ def moe_feed_forward(
     dense=("elements in a layer without experts", "", "dense_feed_forward"),
     routed=("elements in a layer of experts", "", "moe_feed_forward"),
 )
-def mean_feed_forward(moe: Number, dense: Number, routed: Number) -> Number:
-    """Elements a token keeps in the feed-forward of the mean layer."""
-    return (1.0 - moe) * dense + moe * routed
 
-
-@equation(
+# Elements a token keeps around the norms and residuals of a layer.
+kept_norms = formula(
     "norms = (saved + masks) · hidden + inputs · gathered",
     unit="elements per token",
     source=SOURCE,
@@ -128,12 +111,8 @@ def mean_feed_forward(moe: Number, dense: Number, routed: Number) -> Number:
     inputs="inputs of weight matrices that are kept",
     gathered="elements of such an input on the device",
 )
-def kept_norms(saved: Number, masks: Number, hidden: Number, inputs: Number, gathered: Number) -> Number:
-    """Elements a token keeps around the norms and residuals of a layer."""
-    return (saved + masks) * hidden + inputs * gathered
 
-
-@equation(
+kept_projections = formula(
     "projections = (states + values) / tp",
     unit="elements per token",
     source=SOURCE,
@@ -141,9 +120,6 @@ def kept_norms(saved: Number, masks: Number, hidden: Number, inputs: Number, gat
     values="elements of the output of attention",
     tp="devices a layer is split over",
 )
-def kept_projections(states: Number, values: Number, tp: Number) -> Number:
-    """Elements a token keeps of queries, keys, values and the output of attention."""
-    return (states + values) / tp
 
 
 def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
@@ -207,7 +183,8 @@ def attention_adapter_elements(run: TransformerRun) -> Number:
     return attention + outputs * (expanded / layout.tp + run.shape.hidden / run.split)
 
 
-@equation(
+# Bytes a token keeps in a layer of which only the input is kept.
+input_bytes = formula(
     "input = stream_bytes · hidden / split",
     unit="B per token",
     source=SOURCE,
@@ -215,9 +192,6 @@ def attention_adapter_elements(run: TransformerRun) -> Number:
     hidden="width of the model",
     split="devices the residual stream is split over",
 )
-def input_bytes(stream_bytes: Number, hidden: Number, split: Number) -> Number:
-    """Bytes a token keeps in a layer of which only the input is kept."""
-    return stream_bytes * hidden / split
 
 
 def block_input(run: TransformerRun) -> Number:
@@ -225,7 +199,8 @@ def block_input(run: TransformerRun) -> Number:
     return input_bytes(run.stream_bytes, run.shape.hidden, run.split)
 
 
-@equation(
+# Bytes a token of the source keeps in the mean layer of an encoder-decoder.
+stacked_bytes = formula(
     "bytes = target_share · decoder + encoder_blocks · encoder",
     unit="B per token",
     source="a token of the source passes the encoder, and its share of the target the decoder",
@@ -234,9 +209,6 @@ def block_input(run: TransformerRun) -> Number:
     encoder_blocks="blocks of the encoder for each of the decoder",
     encoder=("bytes a token of the source keeps in a block of the encoder", "B"),
 )
-def stacked_bytes(target_share: Number, decoder: Number, encoder_blocks: Number, encoder: Number) -> Number:
-    """Bytes a token of the source keeps in the mean layer of an encoder-decoder."""
-    return target_share * decoder + encoder_blocks * encoder
 
 
 def layer_input(run: TransformerRun) -> Number:
@@ -324,7 +296,8 @@ def _kept_in_block(
     return where(recompute.operations > 0, np.minimum(operations, kept), kept)
 
 
-@equation(
+# Bytes of the layer at work beyond what it keeps on the device anyway.
+working_bytes = formula(
     "working = tokens · (gradients + layer - kept · (1 - offloaded))",
     unit="B",
     source="the layer whose gradients are computed lies whole on the device: recomputed, or brought back from the host",
@@ -338,12 +311,8 @@ def _kept_in_block(
     kept=("bytes of them that the layer keeps from its forward pass", "B"),
     offloaded="share of what is kept that lies in host memory",
 )
-def working_bytes(tokens: Number, gradients: Number, layer: Number, kept: Number, offloaded: Number) -> Number:
-    """Bytes of the layer at work beyond what it keeps on the device anyway."""
-    return tokens * (gradients + layer - kept * (1.0 - offloaded))
 
-
-@equation(
+flowing_gradients = formula(
     "gradients = stream_bytes · 2 · hidden + element_bytes · (ffn + gathered) + fp32_bytes · adapted",
     unit="B per token",
     source="gradients of a layer's input and output and of its feed-forward lie side by side; what adapters put out",
@@ -355,17 +324,6 @@ def working_bytes(tokens: Number, gradients: Number, layer: Number, kept: Number
     fp32_bytes=("bytes of an element in fp32", "B"),
     adapted="elements that matrices with adapters in fp32 put out",
 )
-def flowing_gradients(
-    stream_bytes: Number,
-    hidden: Number,
-    element_bytes: Number,
-    ffn: Number,
-    gathered: Number,
-    fp32_bytes: Number,
-    adapted: Number,
-) -> Number:
-    """Bytes a token has in gradients on their way through a layer."""
-    return stream_bytes * 2.0 * hidden + element_bytes * (ffn + gathered) + fp32_bytes * adapted
 
 
 def gradients_per_token(run: TransformerRun) -> Number:

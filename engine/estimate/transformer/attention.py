@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.estimate.timing.attention import FUSED_BACKWARD, attention_rate
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds, all_to_all_seconds
 from capacity_tui.engine.estimate.timing.roofline import alignment, operator_seconds, reached_bandwidth
@@ -22,7 +22,8 @@ MERGED = counted("ring-merge-bytes")
 CHUNK = counted("state-chunk-tokens")
 
 
-@equation(
+# Tokens at which attention reaches half its rate where pieces of keys and values go round.
+ring_half_length = formula(
     "half = length · (1 / ring + (1 - 1 / ring) · unmasked)",
     unit="tokens",
     source="one piece in so many lies on the diagonal and is masked; the others are whole rectangles",
@@ -30,12 +31,9 @@ CHUNK = counted("state-chunk-tokens")
     ring="devices that share a sequence",
     unmasked=("share of that length without a mask", "", "coefficients.unmasked-half-length"),
 )
-def ring_half_length(length: Number, ring: Number, unmasked: Number) -> Number:
-    """Tokens at which attention reaches half its rate where pieces of keys and values go round."""
-    return length * (1.0 / ring + (1.0 - 1.0 / ring) * unmasked)
 
-
-@equation(
+# Bytes that a layer moves to merge the outputs of all pieces.
+merged_bytes = formula(
     "bytes = tokens · width · moved · ring",
     unit="B",
     source="Liu et al. 2023: every step brings an output to add to the ones before, with its log-sum-exp",
@@ -44,9 +42,6 @@ def ring_half_length(length: Number, ring: Number, unmasked: Number) -> Number:
     moved=("bytes moved for an element of an output in one step", "B", "counts.ring-merge-bytes"),
     ring="devices that share a sequence",
 )
-def merged_bytes(tokens: Number, width: Number, moved: Number, ring: Number) -> Number:
-    """Bytes that a layer moves to merge the outputs of all pieces."""
-    return tokens * width * moved * ring
 
 
 def attention_operators(run: TransformerRun) -> Iterator[Operator]:
@@ -177,7 +172,7 @@ FORWARD_EXCHANGES, BACKWARD_EXCHANGES = counted("context-exchanges"), counted("c
 RING_BUFFERS = counted("ring-buffers")
 
 
-@equation(
+hidden_by_pieces = formula(
     "share = min(most, kernels · (1 - 1 / ring) / exchange)",
     unit="",
     source="Liu et al. 2023: a piece travels while the one before is worked on, which hides no more than that takes",
@@ -186,12 +181,9 @@ RING_BUFFERS = counted("ring-buffers")
     ring="devices that share a sequence",
     exchange=("seconds that all pieces travel", "s"),
 )
-def hidden_by_pieces(most: Number, kernels: Number, ring: Number, exchange: Number) -> Number:
-    """Share of a ring's exchange that attention over the other pieces hides."""
-    return np.minimum(most, kernels * (1.0 - 1.0 / ring) / exchange)
 
-
-@equation(
+# Bytes that the exchange of the layer at work holds beside what the layer keeps.
+exchange_bytes = formula(
     "bytes = tokens · (ring · buffers · cache + gathered · (group - 1) · cache + swapped · (outputs + cache))",
     unit="B",
     source="pieces under way; keys and values of all devices; or queries, keys, values and outputs of other tokens",
@@ -204,18 +196,6 @@ def hidden_by_pieces(most: Number, kernels: Number, ring: Number, exchange: Numb
     swapped="1 where tokens are swapped for heads",
     outputs=("bytes of a token's queries and outputs on the device", "B"),
 )
-def exchange_bytes(
-    tokens: Number,
-    ring: Number,
-    buffers: Number,
-    cache: Number,
-    gathered: Number,
-    group: Number,
-    swapped: Number,
-    outputs: Number,
-) -> Number:
-    """Bytes that the exchange of the layer at work holds beside what the layer keeps."""
-    return tokens * (ring * buffers * cache + gathered * (group - 1.0) * cache + swapped * (outputs + cache))
 
 
 def context_collectives(run: TransformerRun) -> Iterator[Collective]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.estimate.run import WIDTH, matrix_operators, update_operators
 from capacity_tui.engine.estimate.timing.collectives import all_to_all_seconds
 from capacity_tui.engine.estimate.timing.roofline import gemm_rate, reached_bandwidth, unpacking_bytes
@@ -97,7 +97,7 @@ OUTPUTS_FORWARD, OUTPUTS_BACKWARD = counted("adapter-output-passes-forward"), co
 DROPOUT_PASSES = counted("adapter-dropout-passes")
 
 
-@equation(
+adapter_bytes = formula(
     "bytes = tokens · element_bytes · ((passes_in + dropped) · inputs + passes_out · outputs)",
     unit="B",
     source="operations of an adapter (Hu et al. 2021), each reading and writing its operands once",
@@ -113,17 +113,6 @@ DROPOUT_PASSES = counted("adapter-dropout-passes")
     passes_out="passes over their outputs",
     outputs="elements of all their outputs for a token",
 )
-def adapter_bytes(
-    tokens: Number,
-    element_bytes: Number,
-    passes_in: Number,
-    dropped: Number,
-    inputs: Number,
-    passes_out: Number,
-    outputs: Number,
-) -> Number:
-    """Bytes that the adapters of a layer move in one pass."""
-    return tokens * element_bytes * ((passes_in + dropped) * inputs + passes_out * outputs)
 
 
 def frozen_base_operators(run: TransformerRun) -> Iterator[Operator]:
@@ -228,7 +217,7 @@ ADAPTER_KERNELS, CAST_KERNELS = counted("adapter-kernels"), counted("cast-kernel
 SEPARATE_PROJECTIONS, SEPARATE_GATES = 2.0, 1.0
 
 
-@equation(
+kernels_of = formula(
     "kernels = fused + (1 - fused) · separate",
     unit="kernels",
     source="one kernel where the software fuses a group of operations, one an operation where it does not",
@@ -239,12 +228,8 @@ SEPARATE_PROJECTIONS, SEPARATE_GATES = 2.0, 1.0
         ("counts.norm-kernels", "counts.rotary-kernels", "counts.gate-kernels", "counts.adapter-kernels"),
     ),
 )
-def kernels_of(fused: Number, separate: Number) -> Number:
-    """Kernels of a group of operations, such as a norm."""
-    return fused + (1.0 - fused) * separate
 
-
-@equation(
+layer_kernels = formula(
     "kernels = norms · norm + attentions · around + feed_forwards · between + products + additions",
     unit="kernels",
     source="operations of a layer as its code writes them",
@@ -257,21 +242,9 @@ def kernels_of(fused: Number, separate: Number) -> Number:
     products="further products, where projections of the same input are separate ones",
     additions="additions to the residual stream",
 )
-def layer_kernels(
-    norms: Number,
-    norm: Number,
-    attentions: Number,
-    around: Number,
-    feed_forwards: Number,
-    between: Number,
-    products: Number,
-    additions: Number,
-) -> Number:
-    """Kernels of a layer's forward pass beside its fused products and attention."""
-    return norms * norm + attentions * around + feed_forwards * between + products + additions
 
-
-@equation(
+# Further kernels of a mixture layer's forward pass.
+mixture_kernels = formula(
     "kernels = routing + expert · experts",
     unit="kernels",
     source="frameworks.yaml: router, sorting and unsorting; products of experts grouped, or one expert after another",
@@ -279,12 +252,9 @@ def layer_kernels(
     expert="kernels for each expert on the device",
     experts="experts on the device",
 )
-def mixture_kernels(routing: Number, expert: Number, experts: Number) -> Number:
-    """Further kernels of a mixture layer's forward pass."""
-    return routing + expert * experts
 
-
-@equation(
+# Seconds of host time for each kernel that eager code would launch.
+launch_seconds = formula(
     "seconds = eager · compiled · captured",
     unit="s",
     source="compilers launch a few fused kernels from one program; a captured graph is one launch",
@@ -292,9 +262,6 @@ def mixture_kernels(routing: Number, expert: Number, experts: Number) -> Number:
     compiled=("share of launches that a graph compiler leaves", "", "coefficients.compiled-launches"),
     captured=("share of launches that a captured graph leaves", "", "coefficients.captured-launches"),
 )
-def launch_seconds(eager: Number, compiled: Number, captured: Number) -> Number:
-    """Seconds of host time for each kernel that eager code would launch."""
-    return eager * compiled * captured
 
 
 def host_launch_seconds(run: TransformerRun) -> Number:

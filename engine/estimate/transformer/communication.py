@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.timing.collectives import (
     all_gather_seconds,
     all_reduce_seconds,
@@ -41,31 +41,23 @@ def training_collectives(run: TransformerRun) -> tuple[Collective, ...]:
     )
 
 
-@equation(
+stalled_seconds = formula(
     "seconds = collective + stall",
     unit="s",
     source="kernels on both sides wait for each other, as fitted",
     collective=("seconds of the collective alone", "s", "two_passes"),
     stall=("seconds the framework loses around it", "s"),
 )
-def stalled_seconds(collective: Number, stall: Number) -> Number:
-    """Seconds of a collective between two kernels."""
-    return collective + stall
 
-
-@equation(
+layered_seconds = formula(
     "seconds = layers · collective",
     unit="s",
     source="one collective a layer",
     layers="layers of the stage",
     collective=("seconds of one collective", "s", ("one_pass_seconds", "two_passes")),
 )
-def layered_seconds(layers: Number, collective: Number) -> Number:
-    """Seconds of a collective of every layer."""
-    return layers * collective
 
-
-@equation(
+sharded_backward_seconds = formula(
     "seconds = full · gather + scattered · reduce",
     unit="s",
     source="Rajbhandari et al. 2020: parameters gathered once more; sharded gradients are reduced as they come",
@@ -74,12 +66,9 @@ def layered_seconds(layers: Number, collective: Number) -> Number:
     scattered="1 where gradients are sharded, and reduced with every micro-batch",
     reduce=("seconds to reduce and scatter gradients", "s", "layered_seconds"),
 )
-def sharded_backward_seconds(full: Number, gather: Number, scattered: Number, reduce: Number) -> Number:
-    """Seconds that the backward pass of a micro-batch spends on what is sharded."""
-    return full * gather + scattered * reduce
 
-
-@equation(
+# Seconds until every rank has the tensors that each of them owns.
+broadcast_seconds = formula(
     "seconds = gather + (ranks - 1) · turn",
     unit="s",
     source="broadcasts of whole tensors, one owner after another",
@@ -87,12 +76,8 @@ def sharded_backward_seconds(full: Number, gather: Number, scattered: Number, re
     ranks="owners",
     turn=("seconds before the first byte of a broadcast is through", "s", "one_pass_seconds"),
 )
-def broadcast_seconds(gather: Number, ranks: Number, turn: Number) -> Number:
-    """Seconds until every rank has the tensors that each of them owns."""
-    return gather + (ranks - 1.0) * turn
 
-
-@equation(
+reduction_seconds = formula(
     "seconds = replicated · all_reduced + scattered · reduce + (1 - replicated) · across",
     unit="s",
     source="Rajbhandari et al. 2020",
@@ -102,11 +87,6 @@ def broadcast_seconds(gather: Number, ranks: Number, turn: Number) -> Number:
     reduce=("seconds to reduce and scatter gradients inside a sharding group", "s", "layered_seconds"),
     across=("seconds to reduce them across sharding groups", "s", "two_passes"),
 )
-def reduction_seconds(
-    replicated: Number, all_reduced: Number, scattered: Number, reduce: Number, across: Number
-) -> Number:
-    """Seconds a step spends on reducing gradients."""
-    return replicated * all_reduced + scattered * reduce + (1.0 - replicated) * across
 
 
 def _used(size: Number) -> bool:
@@ -287,7 +267,7 @@ def _reduction(
 CROSSINGS = counted("host-crossings")
 
 
-@equation(
+crossing_seconds = formula(
     "seconds = crossings · offloaded / link",
     unit="s",
     source="what is kept on the host crosses the link whole, each time",
@@ -295,9 +275,6 @@ CROSSINGS = counted("host-crossings")
     offloaded=("bytes that wait there", "B", "activation_bytes"),
     link=("bytes a second that copies reach, B/s", "B", "reached_bandwidth"),
 )
-def crossing_seconds(crossings: Number, offloaded: Number, link: Number) -> Number:
-    """Seconds in which what waits in host memory crosses the link to it."""
-    return crossings * offloaded / link
 
 
 def host_copies(run: TransformerRun) -> Iterator[Collective]:

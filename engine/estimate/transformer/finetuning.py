@@ -12,7 +12,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import Framework
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
 from capacity_tui.engine.estimate.work import Collective, Operator
 from capacity_tui.engine.models.transformer import (
@@ -109,7 +109,7 @@ def objective_of(training: TrainingSection, counts: ParameterCounts) -> Objectiv
     return replace(alone, frozen=alone.frozen + reference, forwards=forwards)
 
 
-@equation(
+further_model_bytes = formula(
     "bytes = (frozen · element_bytes + trained · weight_bytes) · parameters / shard",
     unit="B",
     source="a reference, a reward, values: each as large as the model, and sharded as it is",
@@ -120,11 +120,6 @@ def objective_of(training: TrainingSection, counts: ParameterCounts) -> Objectiv
     parameters="parameters of the model on the device, unsharded",
     shard="ranks that share them",
 )
-def further_model_bytes(
-    frozen: Number, element_bytes: Number, trained: Number, weight_bytes: Number, parameters: Number, shard: Number
-) -> Number:
-    """Bytes of the weights of further models."""
-    return (frozen * element_bytes + trained * weight_bytes) * parameters / shard
 
 
 def objective_operators(objective: Objective, operators: Iterable[Operator]) -> Iterator[Operator]:

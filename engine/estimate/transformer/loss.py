@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, any_true, where
@@ -13,7 +13,7 @@ from capacity_tui.engine.numeric import Number, any_true, where
 LOSS_CHUNKS = counted("loss-chunks")
 
 
-@equation(
+all_logits = formula(
     "elements = tokens · vocab / tp",
     unit="logits",
     source="a logit for each token and each entry of the vocabulary",
@@ -21,12 +21,8 @@ LOSS_CHUNKS = counted("loss-chunks")
     vocab="entries of the vocabulary",
     tp="devices a layer is split over",
 )
-def all_logits(tokens: Number, vocab: Number, tp: Number) -> Number:
-    """Logits of a micro-batch on one device."""
-    return tokens * vocab / tp
 
-
-@equation(
+gradients_of_loss = formula(
     "left = element_bytes · tokens · hidden + head",
     unit="B",
     source="the loss is differentiated into gradients of the hidden states and of the output head",
@@ -35,12 +31,8 @@ def all_logits(tokens: Number, vocab: Number, tp: Number) -> Number:
     hidden="width of the model",
     head=("bytes of the gradient of the output head as it is computed; 0 where it is frozen", "B"),
 )
-def gradients_of_loss(element_bytes: Number, tokens: Number, hidden: Number, head: Number) -> Number:
-    """Bytes that the gradient of the loss leaves."""
-    return element_bytes * tokens * hidden + head
 
-
-@equation(
+logit_bytes = formula(
     "logits = max(elements · logit + early · left, elements · element_bytes + left)",
     unit="B",
     source="logits, their fp32 copies and gradients; then what is left of them while the head is differentiated",
@@ -51,9 +43,6 @@ def gradients_of_loss(element_bytes: Number, tokens: Number, hidden: Number, hea
     left=("bytes of the gradients of hidden states and head", "B", "gradients_of_loss"),
     element_bytes=("bytes of the gradient of a logit", "B"),
 )
-def logit_bytes(elements: Number, logit: Number, early: Number, left: Number, element_bytes: Number) -> Number:
-    """Bytes of the loss where it takes most."""
-    return np.maximum(elements * logit + early * left, elements * element_bytes + left)
 
 
 def loss_bytes(run: TransformerRun, head: Number) -> Number:

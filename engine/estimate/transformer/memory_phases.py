@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.estimate.transformer.activations import (
     block_input,
     gradients_per_token,
@@ -317,7 +317,7 @@ def _cast_gradients(run: TransformerRun, parameters: Parameters) -> Number:
     return where(grouped, np.minimum(casts, cast * group), casts) if any_true(grouped) else casts
 
 
-@equation(
+whole_bytes = formula(
     "gathered = used · stored + reduced · (stored_gradients + reduced_gradients)",
     unit="B",
     source="Rajbhandari et al. 2020: what is sharded is whole while it is used",
@@ -327,11 +327,6 @@ def _cast_gradients(run: TransformerRun, parameters: Parameters) -> Number:
     stored_gradients=("bytes of a gradient as it is computed", "B"),
     reduced_gradients=("bytes of a gradient as it is reduced", "B"),
 )
-def whole_bytes(
-    used: Number, stored: Number, reduced: Number, stored_gradients: Number, reduced_gradients: Number
-) -> Number:
-    """Bytes of sharded parameters and gradients while they are whole."""
-    return used * stored + reduced * (stored_gradients + reduced_gradients)
 
 
 def gathered_bytes(

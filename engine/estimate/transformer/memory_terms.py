@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, OnDemand, added, any_true, where
 from capacity_tui.engine.record import dataclass
@@ -38,7 +38,8 @@ PHASES_AT = {
 FIRST, SECOND, LAST = "first", "second", "last"
 
 
-@equation(
+# Bytes of something kept for each parameter and split over sharding groups.
+sharded_bytes = formula(
     "bytes = parameter_bytes · (dense / shard + experts / expert_shard)",
     unit="B",
     source=ZERO,
@@ -48,11 +49,6 @@ FIRST, SECOND, LAST = "first", "second", "last"
     shard="ranks that share the dense ones",
     expert_shard="ranks that share the experts",
 )
-def sharded_bytes(
-    parameter_bytes: Number, dense: Number, experts: Number, shard: Number, expert_shard: Number
-) -> Number:
-    """Bytes of something kept for each parameter and split over sharding groups."""
-    return parameter_bytes * (dense / shard + experts / expert_shard)
 
 
 @equation(
@@ -66,7 +62,8 @@ def stored_weight_bytes(bits: Number) -> Number:
     return bits / BITS_PER_BYTE
 
 
-@equation(
+# Bytes of the optimizer's states and its copy of the weights.
+state_bytes = formula(
     "states = layers + parameter_bytes · ends / shard",
     unit="B",
     source=ZERO + "; embedding and head may have another optimizer than the layers' matrices",
@@ -76,12 +73,9 @@ def stored_weight_bytes(bits: Number) -> Number:
     ends="parameters of embedding, head and outer norms on the device, unsharded",
     shard="ranks that share them",
 )
-def state_bytes(layers: Number, parameter_bytes: Number, ends: Number, shard: Number) -> Number:
-    """Bytes of the optimizer's states and its copy of the weights."""
-    return layers + parameter_bytes * ends / shard
 
-
-@equation(
+# Bytes of weights kept in the type of their products beside the weights themselves.
+narrow_copies = formula(
     "bytes = copies · copy_bytes · matrices",
     unit="B",
     source="Transformer Engine, is_first_microbatch: weights are cast once a step, and kept with their transposes",
@@ -89,12 +83,9 @@ def state_bytes(layers: Number, parameter_bytes: Number, ends: Number, shard: Nu
     copy_bytes=("bytes of one; 0 where operands keep the type of the weights", "B"),
     matrices="weights of the layers on the device",
 )
-def narrow_copies(copies: Number, copy_bytes: Number, matrices: Number) -> Number:
-    """Bytes of weights kept in the type of their products beside the weights themselves."""
-    return copies * copy_bytes * matrices
 
-
-@equation(
+# Bytes of weights between uses.
+weight_bytes = formula(
     "weights = layers + parameter_bytes · ends / shard + adapters + copies + further",
     unit="B",
     source=ZERO + "; embedding and head lie outside the layers, where quantization stops",
@@ -107,20 +98,9 @@ def narrow_copies(copies: Number, copy_bytes: Number, matrices: Number) -> Numbe
     copies=("bytes of weights in the type of their products", "B", "narrow_copies"),
     further=("bytes of the weights of further models, trained or not", "B", "further_model_bytes"),
 )
-def weight_bytes(
-    layers: Number,
-    parameter_bytes: Number,
-    ends: Number,
-    shard: Number,
-    adapters: Number,
-    copies: Number,
-    further: Number,
-) -> Number:
-    """Bytes of weights between uses."""
-    return layers + parameter_bytes * ends / shard + adapters + copies + further
 
-
-@equation(
+# Bytes of activations in one phase of a step.
+alive_activations = formula(
     "activations = kept · (1 - offloaded) + outputs + working",
     unit="B",
     source="what the forward pass left for the backward pass, and the layer at work",
@@ -130,12 +110,9 @@ def weight_bytes(
     outputs=("bytes of outputs a pipeline stage keeps for the next one", "B"),
     working=("bytes of the layer at work", "B", "working_bytes"),
 )
-def alive_activations(kept: Number, offloaded: Number, outputs: Number, working: Number) -> Number:
-    """Bytes of activations in one phase of a step."""
-    return kept * (1.0 - offloaded) + outputs + working
 
-
-@equation(
+# Bytes of buffers in one phase of a step.
+buffer_bytes = formula(
     "buffers = gathered + ends + casts + buckets",
     unit="B",
     source="parameters gathered for use, gradients in fp32 for the optimizer, communication buckets",
@@ -149,12 +126,9 @@ def alive_activations(kept: Number, offloaded: Number, outputs: Number, working:
     casts=("bytes of gradients in the optimizer's type, and of what its operations write aside", "B"),
     buckets=("bytes of the framework's communication buckets", "B"),
 )
-def buffer_bytes(gathered: Number, ends: Number, casts: Number, buckets: Number) -> Number:
-    """Bytes of buffers in one phase of a step."""
-    return gathered + ends + casts + buckets
 
-
-@equation(
+# Bytes of blocks that the allocator holds for the loss while a layer is at work, or the other way round.
+idle_bytes = formula(
     "idle = share · min(layer, logits)",
     unit="B",
     source="the loss and the layer at work take turns, each with blocks that the other cannot use",
@@ -166,9 +140,6 @@ def buffer_bytes(gathered: Number, ends: Number, casts: Number, buckets: Number)
     layer=("bytes of the layer at work", "B", "working_bytes"),
     logits=("bytes of the loss", "B", "logit_bytes"),
 )
-def idle_bytes(share: Number, layer: Number, logits: Number) -> Number:
-    """Bytes of blocks that the allocator holds for the loss while a layer is at work, or the other way round."""
-    return share * np.minimum(layer, logits)
 
 
 @equation(
@@ -183,7 +154,7 @@ def captured_input_bytes(captured: Number, tokens: Number) -> Number:
     return captured * CAPTURED_INPUT * tokens
 
 
-@equation(
+host_bytes = formula(
     "host = optimizer + weights + activations",
     unit="B",
     source="what the plan offloads",
@@ -192,12 +163,9 @@ def captured_input_bytes(captured: Number, tokens: Number) -> Number:
     weights=("bytes of offloaded weights", "B"),
     activations=("bytes of offloaded activations", "B"),
 )
-def host_bytes(optimizer: Number, weights: Number, activations: Number) -> Number:
-    """Bytes in host memory for one device."""
-    return optimizer + weights + activations
 
-
-@equation(
+# Bytes of activations alive when the backward pass starts.
+activation_bytes = formula(
     "kept = tokens · layers_in_flight · ((1 - full) · layer + full · layer_input)",
     unit="B",
     source=ACTIVATIONS + "; pipeline depth after Narayanan et al. 2021",
@@ -207,11 +175,6 @@ def host_bytes(optimizer: Number, weights: Number, activations: Number) -> Numbe
     layer=("bytes a token keeps in one other layer", "B", "layer_activation"),
     layer_input=("bytes a token keeps in a fully checkpointed layer", "B", "input_bytes"),
 )
-def activation_bytes(
-    tokens: Number, layers_in_flight: Number, full: Number, layer: Number, layer_input: Number
-) -> Number:
-    """Bytes of activations alive when the backward pass starts."""
-    return tokens * layers_in_flight * ((1.0 - full) * layer + full * layer_input)
 
 
 @dataclass(frozen=True)

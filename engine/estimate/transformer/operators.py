@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.timing.roofline import (
     BACKWARD_PASSES,
     FORWARD_PASSES,
@@ -321,7 +321,8 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
                    moving * (operands + repeats * weights), 1.0, bandwidth, run.layers_per_stage, 0.0)  # fmt: skip
 
 
-@equation(
+# Bytes that casts of operands move in one pass through a layer; backward, gradients are cast the other way.
+autocast_bytes = formula(
     "bytes = passes · (tokens · inputs · hidden + weights) · (wide + narrow)",
     unit="B",
     source="PyTorch documentation, automatic mixed precision: operands are read in one type and written in the other",
@@ -333,11 +334,6 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
     wide=("bytes of a parameter", "B"),
     narrow=("bytes of an operand", "B"),
 )
-def autocast_bytes(
-    passes: Number, tokens: Number, inputs: Number, hidden: Number, weights: Number, wide: Number, narrow: Number
-) -> Number:
-    """Bytes that casts of operands move in one pass through a layer; backward, gradients are cast the other way."""
-    return passes * (tokens * inputs * hidden + weights) * (wide + narrow)
 
 
 def _autocasts(run: TransformerRun) -> Iterator[Operator]:

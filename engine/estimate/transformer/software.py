@@ -6,7 +6,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import Framework
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.run import Numerics, numbers_of
 from capacity_tui.engine.estimate.transformer.finetuning import ALL, in_fp32
 from capacity_tui.engine.models.transformer import TransformerShape
@@ -263,7 +263,8 @@ def even_end_layers(layers: Number, stages: Number, fullest: Number) -> Number:
     return np.clip(np.ceil((layers - (stages - 2.0) * fullest) / 2.0), 1.0, fullest)
 
 
-@equation(
+# Work of the output head, in layers.
+head_in_layers = formula(
     "head = vocab · hidden / layer_parameters",
     unit="layers",
     source="partitioners weigh blocks by parameters or FLOPs, the head as vocabulary by width",
@@ -271,12 +272,9 @@ def even_end_layers(layers: Number, stages: Number, fullest: Number) -> Number:
     hidden="width of the model",
     layer_parameters="parameters a token passes in the mean layer",
 )
-def head_in_layers(vocab: Number, hidden: Number, layer_parameters: Number) -> Number:
-    """Work of the output head, in layers."""
-    return vocab * hidden / layer_parameters
 
-
-@equation(
+# Layers of the fullest stage where all hold the same work.
+balanced_layers = formula(
     "layers = min(ceil((layers + head) / chunks) · interleave, layers)",
     unit="layers",
     source="a stage is closed by the block with which its share of all work is reached",
@@ -285,9 +283,6 @@ def head_in_layers(vocab: Number, hidden: Number, layer_parameters: Number) -> N
     chunks="chunks of the model over all stages",
     interleave="chunks a stage holds",
 )
-def balanced_layers(layers: Number, head: Number, chunks: Number, interleave: Number) -> Number:
-    """Layers of the fullest stage where all hold the same work."""
-    return np.minimum(np.ceil((layers + head) / chunks) * interleave, layers)
 
 
 @equation(

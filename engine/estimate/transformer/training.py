@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from capacity_tui.engine.catalog.rows import ScalingLaw
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.transformer.auxiliary_kernels import WHOLE_MATRICES, host_launch_seconds
 from capacity_tui.engine.estimate.transformer.communication import message_seconds, training_collectives
@@ -33,7 +33,8 @@ OVERTRAINING = Figure.TRAINING_OVERTRAINING
 _SOURCE = "Hoffmann et al. 2022, approach 3; factors and powers by the row of scaling_laws.yaml"
 
 
-@equation(
+# Loss of a dense language model on text like that of the law, nats a token.
+expected_loss = formula(
     "loss = irreducible + size_factor / parameters^size_power + data_factor / tokens^data_power",
     unit="nats",
     source=_SOURCE,
@@ -46,17 +47,6 @@ _SOURCE = "Hoffmann et al. 2022, approach 3; factors and powers by the row of sc
     data_factor=("of what finite data lack", "", "scaling_laws.data_factor"),
     data_power=("how fast that falls with the tokens", "", "scaling_laws.data_power"),
 )
-def expected_loss(
-    parameters: Number,
-    tokens: Number,
-    irreducible: Number,
-    size_factor: Number,
-    size_power: Number,
-    data_factor: Number,
-    data_power: Number,
-) -> Number:
-    """Loss of a dense language model on text like that of the law, nats a token."""
-    return irreducible + size_factor / parameters**size_power + data_factor / tokens**data_power
 
 
 @equation(
@@ -81,7 +71,7 @@ def optimal_parameters(
     return balance * (parameters * tokens) ** (data_power / powers)
 
 
-@equation(
+optimal_tokens = formula(
     "optimum = parameters · tokens / best",
     unit="tokens",
     source="the same work",
@@ -90,12 +80,8 @@ def optimal_parameters(
     tokens="seen in it",
     best=("parameters of the best size", "", "optimal_parameters"),
 )
-def optimal_tokens(parameters: Number, tokens: Number, best: Number) -> Number:
-    """Tokens that a model of the best size sees in the work of a training."""
-    return parameters * tokens / best
 
-
-@equation(
+overtraining = formula(
     "overtraining = (tokens / parameters) / (best_tokens / best)",
     unit="",
     source="definition: 1 is compute-optimal; beyond it a smaller model saves work whenever it is used",
@@ -105,9 +91,6 @@ def optimal_tokens(parameters: Number, tokens: Number, best: Number) -> Number:
     best=("parameters of the best size", "", "optimal_parameters"),
     best_tokens=("tokens that it sees", "", "optimal_tokens"),
 )
-def overtraining(parameters: Number, tokens: Number, best: Number, best_tokens: Number) -> Number:
-    """Tokens a parameter, over those of the best size for the same work."""
-    return (tokens / parameters) / (best_tokens / best)
 
 
 def learned(law: ScalingLaw, parameters: Number, tokens: Number) -> Mapping[str, Number]:
@@ -146,7 +129,7 @@ def _forward_flops(run: TransformerRun) -> Number:
     return whole - (1.0 - run.document_share) * forward_attention_flops(run.shape, data.seq_len, run.causal)
 
 
-@equation(
+step_flops = formula(
     "flops = forward · (models · (2 + trained) + forwards) · tokens",
     unit="FLOP",
     source="forward, gradients of the inputs, and gradients of the weights, of which a frozen base has none",
@@ -156,12 +139,8 @@ def _forward_flops(run: TransformerRun) -> Number:
     forwards="forward passes that no backward pass follows",
     tokens="tokens of a step",
 )
-def step_flops(forward: Number, models: Number, trained: Number, forwards: Number, tokens: Number) -> Number:
-    """FLOPs of the model itself in a step, over all devices."""
-    return forward * (models * (2.0 + trained) + forwards) * tokens
 
-
-@equation(
+held_step_seconds = formula(
     "seconds = model_flops / (mfu · peak · devices)",
     unit="s",
     source="Chowdhery et al. 2022: what model FLOPs utilization is, read the other way round",
@@ -170,9 +149,6 @@ def step_flops(forward: Number, models: Number, trained: Number, forwards: Numbe
     peak=("dense peak of one device in the type used, FLOP/s", "FLOP/s", "hardware.peaks"),
     devices="how many there are",
 )
-def held_step_seconds(model_flops: Number, mfu: Number, peak: Number, devices: Number) -> Number:
-    """Seconds of a step whose utilization is given."""
-    return model_flops / (mfu * peak * devices)
 
 
 def training_work(run: TransformerRun, steps: Number | None) -> Work:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.estimate import cost, equation
+from capacity_tui.engine.estimate import cost, formula
 from capacity_tui.engine.fleet.migration.question import Alternative, MigrationQuestion
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
-from capacity_tui.engine.units import HOUR_SECONDS, PERCENT
+from capacity_tui.engine.units import HOUR_SECONDS
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Instance
@@ -24,7 +24,8 @@ NO_SPOT_FOR_SERVING = "interactive serving does not run on spot capacity"
 PERFORMANCE, PERFORMANCE_PERCENT = "performance_ratio", "performance_percent"
 
 
-@equation(
+# How many times the current machine's work another one does.
+performance_ratio = formula(
     "ratio = work / current",
     unit="",
     source="estimated throughput of both machines: requests, tokens or samples",
@@ -32,24 +33,17 @@ PERFORMANCE, PERFORMANCE_PERCENT = "performance_ratio", "performance_percent"
     work="work a second of the other machine",
     current="work a second of the current one",
 )
-def performance_ratio(work: Number, current: Number) -> Number:
-    """How many times the current machine's work another one does."""
-    return work / current
 
-
-@equation(
+# How much more another machine does.
+gain_percent = formula(
     "percent = (ratio - 1) · 100",
     unit="%",
     source="definition",
     part=PERFORMANCE_PERCENT,
     ratio="its work over that of the current one",
 )
-def gain_percent(ratio: Number) -> Number:
-    """How much more another machine does."""
-    return (ratio - 1.0) * PERCENT
 
-
-@equation(
+month_usd = formula(
     "usd = hours · usd_per_hour",
     unit="USD",
     source="price of the catalogue, whole instances",
@@ -57,12 +51,8 @@ def gain_percent(ratio: Number) -> Number:
     hours="hours a month that the instances are rented",
     usd_per_hour=("price of all instances for an hour, USD", "USD"),
 )
-def month_usd(hours: Number, usd_per_hour: Number) -> Number:
-    """Price of a month."""
-    return hours * usd_per_hour
 
-
-@equation(
+same_work_hours = formula(
     "hours = hours / ratio",
     unit="h",
     source="the same work takes less time on a faster machine",
@@ -70,12 +60,9 @@ def month_usd(hours: Number, usd_per_hour: Number) -> Number:
     hours="hours a month on the current machine",
     ratio="work of the other machine over that of the current one",
 )
-def same_work_hours(hours: Number, ratio: Number) -> Number:
-    """Hours that the current month's work takes."""
-    return hours / ratio
 
-
-@equation(
+# What a month's work costs less on another machine.
+saved_usd = formula(
     "saving = current - other",
     unit="USD",
     source="the same work on both machines",
@@ -83,12 +70,9 @@ def same_work_hours(hours: Number, ratio: Number) -> Number:
     current=("price of the month on the current machine, USD", "USD", "job_usd"),
     other=("price of the same work on the other one, USD", "USD", "job_usd"),
 )
-def saved_usd(current: Number, other: Number) -> Number:
-    """What a month's work costs less on another machine."""
-    return current - other
 
-
-@equation(
+# Saving as a share of what is paid now.
+saved_percent = formula(
     "percent = saving / current · 100",
     unit="%",
     source="definition",
@@ -96,12 +80,9 @@ def saved_usd(current: Number, other: Number) -> Number:
     saving=("what the month's work costs less, USD", "USD", "saved_usd"),
     current=("price of the month on the current machine, USD", "USD", "job_usd"),
 )
-def saved_percent(saving: Number, current: Number) -> Number:
-    """Saving as a share of what is paid now."""
-    return saving / current * PERCENT
 
-
-@equation(
+# Hours of running after which moving has paid.
+break_even = formula(
     "break_even = once / saving · hours",
     unit="h",
     source="hours on the current machine whose saving pays for the migration",
@@ -110,9 +91,6 @@ def saved_percent(saving: Number, current: Number) -> Number:
     saving=("saving of a month, USD", "USD", "saved_usd"),
     hours="hours of the month on the current machine",
 )
-def break_even(once: Number, saving: Number, hours: Number) -> Number:
-    """Hours of running after which moving has paid."""
-    return once / saving * hours
 
 
 def ratio_range(other: Interval, current: Interval, *, shared_errors: bool) -> Interval:

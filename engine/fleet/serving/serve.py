@@ -11,7 +11,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.rows import Assumption
-from capacity_tui.engine.estimate import equation, figures_of
+from capacity_tui.engine.estimate import equation, figures_of, formula
 from capacity_tui.engine.fleet.options import Startup, assumed_startup
 from capacity_tui.engine.fleet.serving.candidates import (
     Candidate,
@@ -31,7 +31,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.solve.space import Floats
 from capacity_tui.engine.uncertainty import Interval
-from capacity_tui.engine.units import HOUR_SECONDS, MEGA
+from capacity_tui.engine.units import HOUR_SECONDS
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _run(replica: Replica, sized: Sized, rates: Floats, replicas: tuple[Floats, 
 MOST_SIMULATED = 4  # Kinds of replicas that are simulated at most, the least cost for each request at first
 
 
-@equation(
+usd_per_million_tokens = formula(
     "usd = usd_per_hour / 3600 / (rate · tokens) · 10^6",
     unit="USD",
     source="price of the fleet over the tokens it reads and writes",
@@ -212,9 +212,6 @@ MOST_SIMULATED = 4  # Kinds of replicas that are simulated at most, the least co
     rate="requests answered in a second",
     tokens="tokens of a request that are counted",
 )
-def usd_per_million_tokens(usd_per_hour: Number, rate: Number, tokens: Number) -> Number:
-    """Dollars for a million tokens."""
-    return usd_per_hour / HOUR_SECONDS / (rate * tokens) * MEGA
 
 
 @dataclass(frozen=True, slots=True)
