@@ -16,7 +16,7 @@ OTHER_MEANINGS: dict[str, dict[str, str]] = {
     "engine/machine/vendors/nvidia/__init__.py": {Key.VERSION: "of CUDA"},
     "engine/plan/line/lexicon/flags.py": {Key.TASK: "an option's name"},
     "engine/present/storage/training_data.py": {Key.VERSION: "of a database"},
-    "engine/runs/accuracy/out_of_sample.py": {Key.VERSION: "a column of predictions"},
+    "engine/runs/accuracy/scoring.py": {Key.VERSION: "a column of predictions"},
     "engine/runs/accuracy/published.py": {Key.TASK: "a column of measurements"},
     "engine/runs/accuracy/shared_runs.py": {Key.TASK: "a column of measurements"},
     "engine/runs/sampling/kernels.py": {Key.VERSION: "of a library"},

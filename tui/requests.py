@@ -13,9 +13,8 @@ from typing import Generic, TypeVar
 from textual.dom import DOMNode
 from textual.message import Message
 
-from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.errors import CapacityError, while_wanted
 from capacity_tui.engine.files import make_folder, state_folder
-from capacity_tui.engine.interruption import while_wanted
 from capacity_tui.engine.record import dataclass
 
 T = TypeVar("T")

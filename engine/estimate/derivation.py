@@ -16,7 +16,7 @@ from typing import Generic, ParamSpec, TypeAlias, cast
 
 import numpy as np
 
-from capacity_tui.engine.interruption import stop_if_unwanted
+from capacity_tui.engine.errors import stop_if_unwanted
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, key_of, named_release, parse_shipped
 from capacity_tui.engine.cluster import Cluster, Device, resolve_cluster
-from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.errors import Place, PlanError, stop_if_unwanted
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.resolve import engine_row, served_weights
 from capacity_tui.engine.estimate.transformer.finetuning import base_format, towers_of
@@ -21,7 +21,6 @@ from capacity_tui.engine.estimate.transformer.resolve import (
     resolve_parallelism,
     stores_scores,
 )
-from capacity_tui.engine.interruption import stop_if_unwanted
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.machine import MeasuredRun
 from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec, refuse_training

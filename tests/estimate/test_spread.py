@@ -18,9 +18,8 @@ from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.estimate import resolve_plan, run_like, unsure_of, user_runs_of
 from capacity_tui.engine.machine import FitError, MeasuredRun
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.runs.accuracy.out_of_sample import unseen_predictions
 from capacity_tui.engine.runs.accuracy.predictions import answered, figure_name, sign_of
-from capacity_tui.engine.runs.accuracy.scoring import scored_measurements
+from capacity_tui.engine.runs.accuracy.scoring import scored_measurements, unseen_predictions
 from capacity_tui.engine.uncertainty import (
     ErrorTerms,
     RunFeatures,

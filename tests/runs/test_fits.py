@@ -10,9 +10,8 @@ from statistics import median
 import pytest
 
 from capacity_tui.engine.runs.accuracy import COMPARED_KINDS, fitted_constants, unseen_scores
-from capacity_tui.engine.runs.accuracy.out_of_sample import unseen_predictions
 from capacity_tui.engine.runs.accuracy.published import DESCRIBED
-from capacity_tui.engine.runs.accuracy.scoring import scored_measurements
+from capacity_tui.engine.runs.accuracy.scoring import scored_measurements, unseen_predictions
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 AGAIN = "uv run python -m tools.calibrate ranges --write"

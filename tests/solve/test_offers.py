@@ -7,7 +7,7 @@ from math import isfinite
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.interruption import while_wanted
+from capacity_tui.engine.errors import while_wanted
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.plan.files import apply_settings
 from capacity_tui.engine.plan.line import read_line
