@@ -10,6 +10,8 @@ from capacity_tui.engine.catalog.rows.base import CHECKS, SHOWN, Row
 from capacity_tui.engine.errors import CatalogError
 
 Share = Annotated[float, Field(gt=0, le=1.5)]
+Part = Annotated[float, Field(ge=0, le=1)]
+Flag = Annotated[int, Field(ge=0, le=1)]
 Split = Literal["tp", "pp", "cp", "ep"]  # tensor, pipeline, context and expert parallel
 
 
@@ -82,7 +84,7 @@ class Framework(Released):
     splits: tuple[Split, ...] = Field(get_args(Split), description="how it splits a model, beside replicas")
     adapter_splits: tuple[Split, ...] = Field(get_args(Split), description="the same where adapters are trained")
     recomputes: tuple[str, ...] = Field((), description="rows of checkpointing.yaml that it has; all where empty")
-    fp32_parameters: int = Field(ge=0, le=1, description="1: parameters live in fp32")
+    fp32_parameters: Flag = Field(description="1: parameters live in fp32")
     gradients: str = Field(description="type of kept gradients where the plan names none")
     attention: tuple[str, ...] = Field(
         (), description="kernels of attention it uses, the ones it prefers first; those of unnamed software where empty"
@@ -99,38 +101,30 @@ class Framework(Released):
     saved_norm: tuple[NonNegativeFloat, NonNegativeFloat] = Field(
         description="elements norms and residuals keep, in widths of the model, unfused and fused"
     )
-    keeps_factors: int = Field(
-        0, ge=0, le=1, description="1: factors of products are kept for backward, whether it needs them or not"
+    keeps_factors: Flag = Field(
+        0, description="1: factors of products are kept for backward, whether it needs them or not"
     )
     saved_routed: PositiveFloat = Field(2.0, description="hidden states kept of a token at each of its experts")
-    narrow_inputs: int = Field(
-        0, ge=0, le=1, description="1: inputs of matrices are kept in the type of their products"
-    )
+    narrow_inputs: Flag = Field(0, description="1: inputs of matrices are kept in the type of their products")
     adapter_copies: NonNegativeFloat = Field(description="copies of its input an adapter with dropout keeps")
-    separate_adapters: int = Field(
-        0,
-        ge=0,
-        le=1,
-        description="1: adapters of queries, keys and values keep a copy of their input each; 0: one for all",
+    separate_adapters: Flag = Field(
+        0, description="1: adapters of queries, keys and values keep a copy of their input each; 0: one for all"
     )
     process_mib: NonNegativeFloat = Field(
         0.0, description="memory of a process on a processor with its libraries, beyond that of the tensor library, MiB"
     )
-    fp32_adapters: int = Field(0, ge=0, le=1, description="1: adapters are kept in fp32 beside a 16-bit base")
+    fp32_adapters: Flag = Field(0, description="1: adapters are kept in fp32 beside a 16-bit base")
     fp32_norms: tuple[str, ...] = Field(
         (), description="formats of a base whose norms are cast to fp32, unless it is sharded"
     )
-    frozen_units: int = Field(
-        0,
-        ge=0,
-        le=1,
-        description="1: sharded units without trained weights keep inputs and gradients for all the backward pass",
+    frozen_units: Flag = Field(
+        0, description="1: sharded units without trained weights keep inputs and gradients for all the backward pass"
     )
     quantized_copies: NonNegativeFloat = Field(description="copies kept of what quantized matrices put out")
-    gradient_copies: float = Field(ge=0, le=1, description="1: low-precision gradients stay beside fp32 ones")
-    gradient_buffer: int = Field(ge=0, le=1, description="1: gradients have a buffer that stays between steps")
-    whole_accumulation: int = Field(0, ge=0, le=1, description="1: sharded gradients are whole to the last micro-batch")
-    flat_gradients: float = Field(ge=0, le=1, description="1: the optimizer's fp32 gradients are one flat buffer")
+    gradient_copies: Part = Field(description="1: low-precision gradients stay beside fp32 ones")
+    gradient_buffer: Flag = Field(description="1: gradients have a buffer that stays between steps")
+    whole_accumulation: Flag = Field(0, description="1: sharded gradients are whole to the last micro-batch")
+    flat_gradients: Part = Field(description="1: the optimizer's fp32 gradients are one flat buffer")
     bucket_mib: NonNegativeFloat = Field(description="buckets gradients and parameters pass through, MiB")
     fixed_bucket_mib: NonNegativeFloat = Field(
         0.0, description="what of them there is however small the model is, where all of it is trained, MiB"
@@ -138,21 +132,21 @@ class Framework(Released):
     narrow_weights: NonNegativeFloat = Field(
         0.0, description="copies of a weight kept in the type of its products, beside it, where that is narrower"
     )
-    fp8_weights: int = Field(0, ge=0, le=1, description="1: these are the only ones, where the plan says nothing")
-    stage_outputs: float = Field(ge=0, le=1, description="1: pipeline stages keep their outputs too")
-    balanced_stages: int = Field(
-        0, ge=0, le=1, description="1: pipeline stages hold the same work, with the head as work; 0: the same layers"
+    fp8_weights: Flag = Field(0, description="1: these are the only ones, where the plan says nothing")
+    stage_outputs: Part = Field(description="1: pipeline stages keep their outputs too")
+    balanced_stages: Flag = Field(
+        0, description="1: pipeline stages hold the same work, with the head as work; 0: the same layers"
     )
     stage_stall_us: NonNegativeFloat = Field(
         0.0, description="wait of a stage for one message of another, microseconds"
     )
-    stage_gather: float = Field(ge=0, le=1, description="1: sharded pipeline stages stay whole between micro-batches")
-    gathered_inputs: float = Field(ge=0, le=1, description="1: inputs gathered for tensor-parallel products are kept")
-    model_groups: int = Field(
-        0, ge=0, le=1, description="1: ranks of a model have groups for the norm of gradients and for tied embeddings"
+    stage_gather: Part = Field(description="1: sharded pipeline stages stay whole between micro-batches")
+    gathered_inputs: Part = Field(description="1: inputs gathered for tensor-parallel products are kept")
+    model_groups: Flag = Field(
+        0, description="1: ranks of a model have groups for the norm of gradients and for tied embeddings"
     )
-    whole_offload: int = Field(0, ge=0, le=1, description="1: parameters are offloaded with the optimizer")
-    loads_whole: float = Field(ge=0, le=1, description="1: every device reads the whole checkpoint first")
+    whole_offload: Flag = Field(0, description="1: parameters are offloaded with the optimizer")
+    loads_whole: Part = Field(description="1: every device reads the whole checkpoint first")
     loss: Literal["standard", "kernel", "chunked", "fused"] = Field(
         "standard", description="loss where the plan names none"
     )
@@ -160,26 +154,26 @@ class Framework(Released):
     sharded_logit_bytes: NonNegativeFloat = Field(
         0.0, description="the same where the vocabulary is split; 0: as for one device"
     )
-    logit_upcast: int = Field(1, ge=0, le=1, description="0: the loss of a model in 16 bits stays in 16 bits")
-    hub_models: int = Field(
-        0, ge=0, le=1, description="1: it runs models of a hub as they stand, some of which do not cast their logits"
+    logit_upcast: Flag = Field(1, description="0: the loss of a model in 16 bits stays in 16 bits")
+    hub_models: Flag = Field(
+        0, description="1: it runs models of a hub as they stand, some of which do not cast their logits"
     )
-    compiled_loss: int = Field(0, ge=0, le=1, description="1: a graph compiler takes the loss along")
+    compiled_loss: Flag = Field(0, description="1: a graph compiler takes the loss along")
     group_parameters: NonNegativeFloat = Field(
         0.0, description="parameters that ZeRO-3 gathers, and updates, at a time"
     )
     tp_stall_us: NonNegativeFloat = Field(description="wait of ranks at one tensor-parallel collective, microseconds")
-    tp_overlap: float = Field(ge=0, le=1, description="hidden share of tensor-parallel communication")
-    dp_overlap: float = Field(ge=0, le=1, description="hidden share of data-parallel communication")
-    prefetches_parameters: int = Field(
-        0, ge=0, le=1, description="1: updated parameters are gathered behind the next forward pass"
+    tp_overlap: Part = Field(description="hidden share of tensor-parallel communication")
+    dp_overlap: Part = Field(description="hidden share of data-parallel communication")
+    prefetches_parameters: Flag = Field(
+        0, description="1: updated parameters are gathered behind the next forward pass"
     )
-    broadcasts_parameters: int = Field(
-        0, ge=0, le=1, description="1: sharded optimizers own whole tensors, which each rank broadcasts in turn"
+    broadcasts_parameters: Flag = Field(
+        0, description="1: sharded optimizers own whole tensors, which each rank broadcasts in turn"
     )
-    ep_overlap: float = Field(ge=0, le=1, description="hidden share of the exchange between experts")
-    fused_kernels: float = Field(
-        0.0, ge=0, le=1, description="share of norms, rotary positions and gates that run as one kernel each"
+    ep_overlap: Part = Field(description="hidden share of the exchange between experts")
+    fused_kernels: Part = Field(
+        0.0, description="share of norms, rotary positions and gates that run as one kernel each"
     )
     gather_launches: NonNegativeFloat = Field(
         0.0, description="host time to gather and free a sharded matrix in one pass, in launches"
@@ -190,11 +184,11 @@ class Framework(Released):
         1.0, description="rate of its convolutions over that of the libraries of PyTorch since 1.1"
     )
     launch_us: PositiveFloat = Field(description="host time of one launch, microseconds")
-    fused_optimizer: int = Field(0, ge=0, le=1, description="1: the optimizer updates a parameter in one kernel")
-    fused_on_processor: int = Field(0, ge=0, le=1, description="1: it does so on a processor")
+    fused_optimizer: Flag = Field(0, description="1: the optimizer updates a parameter in one kernel")
+    fused_on_processor: Flag = Field(0, description="1: it does so on a processor")
     host_seconds_per_step: NonNegativeFloat = Field(description="fixed time of a step, seconds")
-    caching_allocator: int = Field(
-        1, ge=0, le=1, description="0: memory is planned or allocated once; 1: freed blocks wait for their next use"
+    caching_allocator: Flag = Field(
+        1, description="0: memory is planned or allocated once; 1: freed blocks wait for their next use"
     )
     fragmentation: NonNegativeFloat = Field(description="allocator's surplus over its peak, share")
 
@@ -239,7 +233,7 @@ class InferenceEngine(Released):
     stream_us: NonNegativeFloat = Field(
         0.0, description="host time of a token that is sent to its client by the process that schedules, microseconds"
     )
-    sequence_overlap: float = Field(0.0, ge=0, le=1, description="share of a pass on the device in which that is done")
+    sequence_overlap: Part = Field(0.0, description="share of a pass on the device in which that is done")
     scheduled_passes: PositiveInt = Field(1, description="passes of answers that the host schedules at once")
     oldest_rate: Share = Field(
         1.0, description="rate of the slowest of eight in ten older releases in use, of that of the current one"
@@ -280,12 +274,12 @@ class InferenceEngine(Released):
     )
     mixing_tokens: PositiveInt | None = Field(None, description="most tokens of such a pass, where others do not")
     stage_us: NonNegativeFloat = Field(description="time to hand over to the next pipeline stage, microseconds")
-    stage_overlap: float = Field(0.0, ge=0, le=1, description="share of prefill in which stages work side by side")
+    stage_overlap: Part = Field(0.0, description="share of prefill in which stages work side by side")
     activation_bytes: PositiveFloat = Field(description="of one element of the residual stream")
     logit_rows: NonNegativeFloat = Field(0.0, description="prompt positions that get logits: 0 the last, 1 all")
     block_tokens: PositiveInt = Field(description="tokens in one block of the cache")
-    reserved_output: float = Field(
-        1.0, ge=0, le=1, description="share of an answer for which the cache has room before its request runs"
+    reserved_output: Part = Field(
+        1.0, description="share of an answer for which the cache has room before its request runs"
     )
     memory_policy: MemoryPolicy = Field(
         description="device memory it takes: what it needs, a share of all, a share of the free"
@@ -330,7 +324,7 @@ class AttentionKernel(Row):
     """What a kernel of attention reaches, by row of efficiency.yaml; ``other`` holds for rows without an entry."""
 
     generations: tuple[str, ...] = Field((), description="rows of efficiency.yaml that have it; all where empty")
-    fused: int = Field(ge=0, le=1, description="1: scores are never stored")
+    fused: Flag = Field(description="1: scores are never stored")
     reach: dict[str, Share] = Field({}, description="share of dense peak of its products, at unlimited length")
     backward_reach: dict[str, Share] = Field({}, description="the same in the backward pass")
     exposed: dict[str, NonNegativeFloat] = Field({}, description="share of exponentials that products do not hide")
