@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import get_args
 
@@ -15,7 +15,7 @@ from capacity_tui.engine.estimate.resolve import MIXTURE, ResolvedPlan, kind_of_
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.run import RunLayout
 from capacity_tui.engine.estimate.work import Work
-from capacity_tui.engine.machine import FitError, MeasuredRun
+from capacity_tui.engine.machine import MeasuredRun
 from capacity_tui.engine.numeric import Number, present, where
 from capacity_tui.engine.plan import UNNAMED, Plan
 from capacity_tui.engine.uncertainty import (
@@ -61,7 +61,7 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
     errors = device.efficiency.errors
     if not resolved.plan.is_inference:
         errors = sampled_in(errors, device.native(str(resolved.plan.training.precision)))
-    words["hardware"] = UNKNOWN if _kernels_known(errors) else device.efficiency.row
+    words["hardware"] = UNKNOWN if any(error.name.startswith(KERNELS) for error in errors) else device.efficiency.row
     unnamed = float(words["software"] == UNNAMED)
     flags: dict[str, Number] = {
         "unnamed": unnamed,
@@ -117,11 +117,6 @@ def _rows(catalog: Catalog, kind: str) -> Mapping[FigureName, Reliability]:
         own = f"{kind}-{name}"
         rows[name] = own if own in every else own.removesuffix(OF_TAILS)
     return {name: every[row] for name, row in rows.items() if row in every}
-
-
-def _kernels_known(errors: Sequence[FitError]) -> bool:
-    """Whether products of the device itself were sampled: then no other hardware stands for it."""
-    return any(error.name.startswith(KERNELS) for error in errors)
 
 
 def run_splits(layout: RunLayout) -> dict[str, Number]:

@@ -249,17 +249,12 @@ def _hidden(phase: Phase, time: PhaseTime, share: float) -> Iterator[tuple[str, 
         yield collective.part, np.maximum(spent - exposed, 0.0) * share
 
 
-def exact_bytes(parts: Mapping[str, Number]) -> Number:
-    """Return the bytes of parts of memory that follow from sizes and types alone."""
-    return added(parts[name] for name in parts if name in EXACT_PARTS)
-
-
 def memory_amounts(work: Work) -> dict[str, Number]:
     """Return the share of what is not exact in the memory that the driver shows, by name of its spread."""
     allocated = added(work.memory.values()) if work.allocated is None else work.allocated
     outside = work.fragmentation * allocated + work.stranded + work.context_bytes
     shown = np.maximum(allocated + outside, 1.0)
-    inexact = np.maximum(allocated - exact_bytes(work.memory), 0.0)
+    inexact = np.maximum(allocated - added(work.memory[name] for name in work.memory if name in EXACT_PARTS), 0.0)
     unsure, flags = (inexact + outside) / shown, work.evidence.flags
     adapted, unnamed = flags.get(ADAPTED, 0.0), flags.get(UNNAMED, 0.0)
     implemented = {f"{UNNAMED}_{name}": unnamed * work.memory.get(name, 0.0) / shown for name in OF_IMPLEMENTATION}

@@ -122,7 +122,7 @@ def _with_misfit(measured: MeasuredSizes, fitted: Sequence[FittedLaw]) -> Measur
     factor = best.misfit / free[best.law]
     if factor <= 1 and measured.freedom:
         return measured
-    return measured.with_spread(max(1.0, factor), float(free[best.law]))
+    return replace(measured, variances=measured.variances * max(1.0, factor), freedom=float(free[best.law]))
 
 
 def _weights(scores: Floats) -> list[float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,10 +95,6 @@ class MeasuredSizes:
     def noise(self) -> float:
         """Spread of a single measurement, as a share."""
         return float(np.sqrt(np.mean(self.variances * self.counts)))
-
-    def with_spread(self, factor: float, freedom: float) -> MeasuredSizes:
-        """Return the same with variances so many times as large, which rest on so many degrees of freedom."""
-        return replace(self, variances=self.variances * factor, freedom=freedom)
 
 
 def measured_sizes(points: Iterable[tuple[float, float]]) -> MeasuredSizes:

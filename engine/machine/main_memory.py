@@ -188,15 +188,11 @@ def _mount(host: Host, kind: str, controller: str) -> tuple[str, str] | None:
         fields, described = before.split(), after.split()
         if len(fields) < 5 or len(described) < 3 or described[0] != kind:
             continue
-        if kind == "cgroup2" and _has_controller(host, fields[4], controller):
+        if kind == "cgroup2" and controller in (host.text(f"{fields[4]}/cgroup.controllers").value or "").split():
             return fields[4], fields[3]
         if kind == "cgroup" and controller in described[2].split(","):
             return fields[4], fields[3]
     return None
-
-
-def _has_controller(host: Host, point: str, controller: str) -> bool:
-    return controller in (host.text(f"{point}/cgroup.controllers").value or "").split()
 
 
 def _upwards(point: str, group: str) -> tuple[str, ...]:

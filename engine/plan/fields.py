@@ -84,7 +84,7 @@ def _entries(plan: Plan, kind: Kind, task: str) -> Iterator[PlanField]:
             ):
                 if entry.path != Key.MODEL_SPEC:
                     yield entry
-                elif not _has_parameters(plan, kind):
+                elif spec_type_of(plan.model.name, kind, plan.model.spec) is None:
                     overrides.append(entry)
     yield from overrides
 
@@ -114,11 +114,6 @@ def _fields(plan: Plan, section: str) -> Iterator[PlanField]:
     holder = plan if not section else plan.value(section)
     for known in fields_of_section(section) if holder is not None else ():
         yield PlanField(known.path, known.knob, getattr(holder, known.path.rpartition(".")[2]))
-
-
-def _has_parameters(plan: Plan, kind: Kind) -> bool:
-    """Whether the model has parameters of its own, which are fields one by one."""
-    return spec_type_of(plan.model.name, kind, plan.model.spec) is not None
 
 
 def _spec_fields(plan: Plan, kind: Kind) -> Iterator[PlanField]:

@@ -85,7 +85,7 @@ def classical_work(
         peak_flops=device.peak(str(spec.precision)),
         method=METHOD,
         assumed=(*cluster.assumed, *(() if on_cpu else (GPU_LOOPS,))),
-        warnings=fit_warnings(spec, rates, cluster),
+        warnings=(*_limits(spec, rates, cluster), *_conditioning(spec), *_idle(spec, rates, cluster)),
     )
 
 
@@ -115,11 +115,6 @@ def reasonable_rows(family: str, device: Device, catalog: Catalog) -> int:
 MACHINE_EPSILON = {"fp32": 2.0**-24, "fp64": 2.0**-53}
 
 HALVINGS = 60
-
-
-def fit_warnings(spec: ClassicalSpec, rates: Rates, cluster: Cluster) -> tuple[Note, ...]:
-    """Return what a user should know before starting a fit."""
-    return (*_limits(spec, rates, cluster), *_conditioning(spec), *_idle(spec, rates, cluster))
 
 
 def largest_rows(spec: ClassicalSpec, within: Callable[[ClassicalSpec], bool]) -> int:

@@ -137,7 +137,8 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         guessing=Guessing(
             float(inference.num_speculative_tokens),
             inference.acceptance_rate,
-            _draft_cost(inference, counts),
+            # A guess of a draft model takes the share of its weights at least.
+            np.maximum(inference.draft_cost, (inference.draft_parameters or 0.0) / counts.active),
             float(inference.draft_parameters or 0.0) if inference.num_speculative_tokens else 0.0,
         ),
         adapters=ServedAdapters(
@@ -231,11 +232,6 @@ def _linear(device: Device, compute: str, kernel: WeightKernel, catalog: Catalog
     known = device.efficiency
     room = known.power_room * (peak / half) ** CLOCK_OF_POWER
     return half, reach * boosted(room, known.boost) / boosted(known.power_room, known.boost)
-
-
-def _draft_cost(inference: InferenceSection, counts: ParameterCounts) -> Number:
-    """Return the time of one guess over that of a pass: that of a draft model is the share of its weights at least."""
-    return np.maximum(inference.draft_cost, (inference.draft_parameters or 0.0) / counts.active)
 
 
 def _assumed(plan: Plan, shape: TransformerShape, device: Device, catalog: Catalog) -> Iterator[str]:

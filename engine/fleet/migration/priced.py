@@ -109,11 +109,6 @@ def ratio_range(other: Interval, current: Interval, *, shared_errors: bool) -> I
     return Interval(ratio, ratio * float(np.exp(-down)), ratio * float(np.exp(up)))
 
 
-def hours_as_seconds(hours: Interval) -> Interval:
-    """Return hours as seconds."""
-    return hours.scaled(HOUR_SECONDS)
-
-
 def _log(high: Number, low: Number) -> float:
     return float(np.log(mean(high) / mean(low)))
 
@@ -270,7 +265,7 @@ def _absence(question: MigrationQuestion, price: Price) -> str:
 
 def _paid(machine: Machine, hours: Interval, *, is_spot: bool) -> Interval | None:
     """Return what so many hours of work cost, interruptions of spot capacity included; None without a price."""
-    result = _cost(machine, hours_as_seconds(hours), 0.0, is_spot=is_spot)
+    result = _cost(machine, hours.scaled(HOUR_SECONDS), 0.0, is_spot=is_spot)
     paid = result.spot_interval if is_spot else result.interval
     return None if paid is None else Interval(mean(paid.value), mean(paid.low), mean(paid.high))
 

@@ -83,10 +83,6 @@ class JobProposal:
         """The partition that is chosen; None where none can take the job, or there are none."""
         return next((offer for offer in self.offers if not offer.why_not), None)
 
-    def submitted_as(self, job: str) -> JobProposal:
-        """Return it with the number that a queue gave it."""
-        return replace(self, job=job)
-
 
 def slurm_proposal(
     request: JobRequest,

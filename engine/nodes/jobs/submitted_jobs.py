@@ -197,7 +197,7 @@ def submit_job(proposal: JobProposal, answer: Answer, queue: JobQueue) -> JobPro
     chosen = chosen_or_refused(proposal)
     cluster = queue.cluster()
     job, uid = queue.submit(chosen.script)
-    submitted = proposal.submitted_as(job)
+    submitted = replace(proposal, job=job)
     store_job(submitted, answer, cluster, uid)
     return submitted
 

@@ -180,11 +180,6 @@ def runs_parts(runs: Sequence[WorkloadRun], most: int | None = None) -> Iterator
             yield from migration_parts(run.migration, most)
 
 
-def migration_as_csv(migration: Migration) -> str:
-    """Return a row for each machine, the current one first; of figures with ranges value, low and high."""
-    return _csv([_flat(entry, {}) for entry in (migration.current, *migration.alternatives)])
-
-
 def runs_as_csv(runs: Sequence[WorkloadRun]) -> str:
     """Return the machines of all workloads, one row each."""
     rows = [
@@ -216,7 +211,7 @@ def _csv(rows: Sequence[Mapping[str, object]]) -> str:
 def write_migration(form: str, migration: Migration) -> str:
     """Return what moving would bring as json, yaml, csv, markdown or html."""
     if form == "csv":
-        return migration_as_csv(migration)
+        return _csv([_flat(entry, {}) for entry in (migration.current, *migration.alternatives)])
     title = f"Moving from {migration.current.count} x {migration.current.instance}"
     return write_parts(form, title, migration_parts(migration), lambda: migration_as_dict(migration))
 

@@ -109,7 +109,7 @@ def _training(job: Job, tool: str | None) -> Iterator[tuple[str, str]]:
     staged = framework is None and job.pipeline_parallel > 1
     if job.is_decoder and (framework in _BY_MEGATRON or staged):
         yield pretrainers.MEGATRON_FILE, pretrainers.megatron_script(job)
-    elif framework == "torchtitan" and _has_flavor(job):
+    elif framework == "torchtitan" and job.on_hub and job.model in flavors():
         yield TORCHTITAN_FILE, torchtitan_config(job)
     elif framework in _BY_ACCELERATE and job.kind != NETWORK:
         yield trainer.ACCELERATE_FILE, trainer.accelerate_config(job)
@@ -146,10 +146,6 @@ def _serving(job: Job) -> Iterator[tuple[str, str]]:
     engine, _ = named_release(job.plan.inference.engine)
     if job.is_decoder:
         yield from serving_files(engine, job)
-
-
-def _has_flavor(job: Job) -> bool:
-    return job.on_hub and job.model in flavors()
 
 
 def _has_builder(job: Job) -> bool:

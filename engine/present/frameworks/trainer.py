@@ -202,7 +202,9 @@ def _accelerate_remarks(job: Job) -> Iterator[str]:
     if job.training.precision == "fp4":
         yield "fp4: bf16 is written"
     if backend(job) == "DEEPSPEED":
-        yield from deepspeed_remarks(job)
+        yield from exported_remarks(
+            "deepspeed_limits", job, zero_stage=zero_stage(job), needs_stage=zero_stage(job) != job.zero
+        )
         if job.training.precision == "fp8":
             yield "fp8: DeepSpeed's file says bf16"
 
@@ -220,10 +222,3 @@ def zero_stage(job: Job) -> int:
     """Return the stage that is written: offloading the optimizer needs one, the parameters the third."""
     least = {"optimizer": 1, "parameters": 3}.get(job.parallel.offload, 0)
     return max(job.zero, least)
-
-
-def deepspeed_remarks(job: Job) -> Iterator[str]:
-    """Return what DeepSpeed's configuration does not say of the plan."""
-    return exported_remarks(
-        "deepspeed_limits", job, zero_stage=zero_stage(job), needs_stage=zero_stage(job) != job.zero
-    )

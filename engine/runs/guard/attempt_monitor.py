@@ -150,11 +150,6 @@ def write_copies(start: Start) -> None:
         write_atomically(path, text, overwrite=True)
 
 
-def whole_environment(start: Start) -> dict[str, str]:
-    """Return the environment of a command; Python writes its lines at once, not when a buffer is full."""
-    return {"PYTHONUNBUFFERED": "1", **os.environ, **start.variables}
-
-
 PASS_SECONDS = 0.1  # How often output is passed on
 _SAME_INTERVAL = 0.2  # Share by which the time between checkpoints may change without a new announcement
 PATIENCE_SECONDS = 20.0  # How long processes have to end by themselves before they are killed

@@ -27,7 +27,6 @@ from capacity_tui.engine.runs.guard.attempt_monitor import (
     newest_checkpoint,
     read_order,
     start_of,
-    whole_environment,
     why_not_from_checkpoint,
     write_copies,
 )
@@ -97,7 +96,8 @@ class Supervisor:
         start = start_of(self._order, attempt.folder, self.writer.run.id, checkpoint)
         write_copies(start)
         self._order.write(self._folder)
-        environment = {**whole_environment(start), **self._battery_variables()}
+        # Python writes its lines at once, not when a buffer is full.
+        environment = {"PYTHONUNBUFFERED": "1", **os.environ, **start.variables, **self._battery_variables()}
         with _quiet_input() as stdin:
             attempt.start(start.words, environment, self._order.work, stdin)
         self._announce(

@@ -24,15 +24,10 @@ from capacity_tui.engine.estimate import (
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import count_parameters
 from capacity_tui.engine.numeric import Number, largest
-from capacity_tui.engine.plan import Plan, with_values
+from capacity_tui.engine.plan import Plan, RecoverySection, WatchSection, with_values
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.solve.modes.run_sections import (
-    with_data_settings,
-    with_run_policies,
-    without_feeding,
-    without_run_sections,
-)
+from capacity_tui.engine.solve.modes.run_sections import with_data_settings, with_run_policies, without_feeding
 from capacity_tui.engine.units import (
     format_bytes,
     format_count,
@@ -203,7 +198,7 @@ class ModePlan(ShownInNotebooks):
     @property
     def settings(self) -> Plan:
         """The plan without what is said of its loader and of the run while it goes on: runs alike in it are alike."""
-        plan = without_run_sections(self.plan)
+        plan = self.plan.model_copy(update={"watch": WatchSection(), "recovery": RecoverySection()})
         return plan.model_copy(update={"data": without_feeding(plan.data)})
 
     @property

@@ -30,7 +30,7 @@ from capacity_tui.engine.estimate.data import (
 )
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import largest, mean
-from capacity_tui.engine.plan import DataPhase, DataSection, Plan, RecoverySection, WatchSection
+from capacity_tui.engine.plan import DataPhase, DataSection, Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Section, SpecValue
 from capacity_tui.engine.units import format_bandwidth, format_bytes, format_count, format_percent, format_seconds
@@ -55,11 +55,6 @@ def with_run_policies(plan: Plan, mode: Mode, estimate: Estimate, catalog: Catal
     reasons |= {f"{_BATTERY}{name}": _WHERE_IT_RUNS for name, value in battery if value == AUTO}
     recovery = recovery.model_copy(update={"battery": battery})
     return plan.model_copy(update={"watch": watch, "recovery": recovery}), reasons
-
-
-def without_run_sections(plan: Plan) -> Plan:
-    """Return a plan without what is said of the run while it goes on."""
-    return plan.model_copy(update={"watch": WatchSection(), "recovery": RecoverySection()})
 
 
 def _filled(section: SectionT, above: str, chosen: _Chosen, reasons: dict[str, str]) -> SectionT:
