@@ -300,7 +300,7 @@ def parse_shipped(file: Traversable | str) -> dict[str, Any]:
     """
     shipped = files("capacity_tui.profiles") / file if isinstance(file, str) else file
     content = shipped.read_bytes()
-    cached = _kept(shipped.name, content)
+    cached = cache_folder() / "catalog" / f"{Path(shipped.name).stem}-{_digest(content)}.json"
     rows = _read(cached)
     if rows is None:
         import yaml  # noqa: PLC0415 - it takes longer to load than what is kept
@@ -310,10 +310,6 @@ def parse_shipped(file: Traversable | str) -> dict[str, Any]:
         # What is kept has no dates of its own: the first reading must not have any either.
         rows = json.loads(text)
     return rows
-
-
-def _kept(name: str, content: bytes) -> Path:
-    return cache_folder() / "catalog" / f"{Path(name).stem}-{_digest(content)}.json"
 
 
 def _read(cached: Path) -> dict[str, Any] | None:

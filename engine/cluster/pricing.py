@@ -9,7 +9,7 @@ from functools import cache
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from capacity_tui.engine.catalog import Catalog, Instance, SpotMarket, parse_shipped
+from capacity_tui.engine.catalog import Catalog, Instance, parse_shipped
 from capacity_tui.engine.catalog.rows import Confidence
 from capacity_tui.engine.cluster.cluster import Cluster, Interruptions, Price
 from capacity_tui.engine.cluster.quotes import ON_DEMAND, SPOT, Payment, Quote, chosen_quote, has_commitment, quotes
@@ -189,14 +189,8 @@ def interruptions(provider: str, nodes: int, catalog: Catalog) -> Interruptions:
         restart_seconds=row.restart_seconds,
         checkpoint_seconds=row.checkpoint_seconds,
         checkpoint_bandwidth=row.checkpoint_gbs * 1e9,
-        words=_words(row),
-    )
-
-
-def _words(row: SpotMarket) -> str:
-    return (
-        f"{row.name} takes an instance back every {row.hours_between:g} h, a device writes checkpoints at "
-        f"{row.checkpoint_gbs:g} GB/s and a restart takes {row.restart_seconds / 60:g} min"
+        words=f"{row.name} takes an instance back every {row.hours_between:g} h, a device writes checkpoints at "
+        f"{row.checkpoint_gbs:g} GB/s and a restart takes {row.restart_seconds / 60:g} min",
     )
 
 

@@ -166,7 +166,7 @@ def llamafactory_config(job: Job, adapter: LowRank) -> str:
         checkpoint=_checkpoint(job),
         targets=",".join(adapter.names) or "all",
         whole=",".join(adapter.whole) or None,
-        attention=_attention(job),
+        attention="sdpa" if job.on_cpu else tool("llamafactory").words("flash_attn").get(job.attention, "sdpa"),
         recomputes_itself=recomputes,
     )
     data = {**options, **loop, "learning_rate": learning_rate(job)}
@@ -184,10 +184,6 @@ def _llamafactory_heading(job: Job) -> Iterator[str]:
     nodes = f" NNODES={job.nodes} NODE_RANK=N MASTER_ADDR=HOST" if job.nodes > 1 else ""
     spread = f"FORCE_TORCHRUN=1 NPROC_PER_NODE={job.per_node}{nodes} " if job.devices > 1 else ""
     yield f"{spread}llamafactory-cli train {LLAMAFACTORY_FILE}"
-
-
-def _attention(job: Job) -> str:
-    return "sdpa" if job.on_cpu else tool("llamafactory").words("flash_attn").get(job.attention, "sdpa")
 
 
 def _llamafactory_remarks(job: Job, adapter: LowRank) -> Iterator[str]:

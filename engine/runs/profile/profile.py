@@ -234,7 +234,7 @@ def profile_as_dict(profile: Profile) -> dict[str, object]:
         "interval": summary.interval,
         "samples": summary.usage.snapshots,
         "summary": summary_as_dict(summary),
-        "stages": [_stage(stage) for stage in summary.stages],
+        "stages": [{**asdict(stage), "samples_per_second": stage.samples_per_second} for stage in summary.stages],
         "bottleneck": asdict(summary.bottleneck),
         "missing": missing_of(summary),
         "problems": list(profile.problems),
@@ -313,10 +313,6 @@ def missing_of(summary: ProfilingSummary) -> dict[str, str]:
     elif summary.latency.mean_ms is None:
         missing["latency_ms"] = summary.latency.last_failure or "not answered yet"
     return missing
-
-
-def _stage(stage: Stage) -> dict[str, object]:
-    return {**asdict(stage), "samples_per_second": stage.samples_per_second}
 
 
 def _latency(latency: Latency) -> dict[str, object]:

@@ -99,7 +99,12 @@ def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[
         matrix_units=BY_GENERATION,
         precisions=BY_GENERATION,
         pci_path=topology.path_of(host, path) if address.value else missing(address.source, address.reason),
-        pcie=_pcie(device),
+        pcie=PcieLink(
+            generation=device.integer("nvmlDeviceGetCurrPcieLinkGeneration"),
+            lanes=device.integer("nvmlDeviceGetCurrPcieLinkWidth"),
+            generation_max=device.integer("nvmlDeviceGetMaxPcieLinkGeneration"),
+            lanes_max=device.integer("nvmlDeviceGetMaxPcieLinkWidth"),
+        ),
         numa_node=topology.numa_node(host, path) if address.value else missing(address.source, address.reason),
         links=links,
         mig_enabled=mig,
@@ -125,15 +130,6 @@ def _processes(host: Host, holders: tuple[tuple[int, int | None], ...]) -> tuple
 def _used_memory(used: int | None) -> Fact[int]:
     source = "NVML nvmlDeviceGetComputeRunningProcesses"
     return missing(source, "the driver does not tell here") if used is None else detected(used, source)
-
-
-def _pcie(device: nvml.Device) -> PcieLink:
-    return PcieLink(
-        generation=device.integer("nvmlDeviceGetCurrPcieLinkGeneration"),
-        lanes=device.integer("nvmlDeviceGetCurrPcieLinkWidth"),
-        generation_max=device.integer("nvmlDeviceGetMaxPcieLinkGeneration"),
-        lanes_max=device.integer("nvmlDeviceGetMaxPcieLinkWidth"),
-    )
 
 
 def _mig_instances(
