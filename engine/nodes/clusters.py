@@ -28,7 +28,7 @@ from capacity_tui.engine.nodes.kubernetes import Kubernetes
 from capacity_tui.engine.nodes.launcher import NODE_SECONDS, Launcher, NodeAnswer, Order, Ssh, read_hosts
 from capacity_tui.engine.nodes.occupancy import NodeState, Occupancy, kept_occupancy, slurm_occupancy
 from capacity_tui.engine.nodes.ray_nodes import RayNodes
-from capacity_tui.engine.nodes.slurm import Slurm, names_of, racks_of, slurm_text
+from capacity_tui.engine.nodes.slurm import Slurm, names_of, slurm_racks
 
 RAY_ADDRESS = "RAY_ADDRESS"
 
@@ -209,10 +209,7 @@ def _holders(launcher: Launcher) -> Mapping[str, tuple[str, ...]]:
     if isinstance(launcher, Ssh):
         return {node: (rack,) for node, rack in launcher.racks.items()}
     if isinstance(launcher, Slurm):
-        try:
-            return racks_of(slurm_text("scontrol", "--oneliner", "show", "topology"))
-        except CapacityError:
-            return {}  # clusters without a topology plug-in answer with an error
+        return slurm_racks()
     return {}
 
 

@@ -13,10 +13,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import Cluster
-from capacity_tui.engine.errors import CatalogError, LauncherError
+from capacity_tui.engine.errors import CatalogError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.nodes.inventory import Inventory, Kind, NodeFacts
-from capacity_tui.engine.nodes.slurm import SlurmNode, racks_of, slurm_nodes, slurm_text
+from capacity_tui.engine.nodes.slurm import SlurmNode, slurm_nodes, slurm_racks
 from capacity_tui.engine.plan import DeviceGroup, Plan
 from capacity_tui.engine.record import dataclass
 
@@ -150,12 +150,7 @@ def slurm_occupancy(catalog: Catalog) -> Occupancy | None:
     """
     if shutil.which("scontrol") is None:
         return None
-    nodes = slurm_nodes()
-    try:
-        racks = racks_of(slurm_text("scontrol", "--oneliner", "show", "topology"))
-    except LauncherError:  # controllers without a topology refuse
-        racks = {}
-    return occupancy_of(nodes, racks, catalog)
+    return occupancy_of(slurm_nodes(), slurm_racks(), catalog)
 
 
 def occupancy_of(nodes: tuple[SlurmNode, ...], racks: Mapping[str, tuple[str, ...]], catalog: Catalog) -> Occupancy:

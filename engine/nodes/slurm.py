@@ -152,6 +152,14 @@ def parse_values(line: str) -> dict[str, str]:
     return {match[1]: line[match.end() : end].strip() for match, end in zip(places, ends, strict=False)}
 
 
+def slurm_racks() -> dict[str, tuple[str, ...]]:
+    """Return the switches above each node, the nearest first; none where a controller without a topology refuses."""
+    try:
+        return racks_of(slurm_text("scontrol", "--oneliner", "show", "topology"))
+    except LauncherError:
+        return {}
+
+
 def racks_of(text: str) -> dict[str, tuple[str, ...]]:
     """Return the switches above each node, the nearest first, of ``scontrol --oneliner show topology``."""
     switches = [values for line in text.splitlines() if (values := parse_values(line)).get("SwitchName")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -87,29 +87,9 @@ class SubmittedJob:
         return figures
 
 
-def store_job(proposal: JobProposal, answer: Answer, cluster: str, uid: str) -> SubmittedJob:
-    """Keep what is predicted of a job that was submitted; raises StorageError if it cannot be written."""
-    chosen = proposal.chosen
-    entry = history_entry(answer, "run", details={"command": list(proposal.launch.words)})
-    price = None if chosen is None else chosen.cost.usd_per_hour
-    job = SubmittedJob(cluster, proposal.job, entry, price, uid=uid)
-    job.write()
-    return job
-
-
 def stored_jobs(cluster: str) -> dict[str, SubmittedJob]:
     """Return the jobs of a cluster that were submitted from here, by number; what cannot be read is left out."""
     return {kept.job: kept for kept in _read() if kept.cluster == cluster}
-
-
-def newly_ended(jobs: Iterable[QueuedJob], kept: Mapping[str, SubmittedJob]) -> list[tuple[SubmittedJob, RunRecord]]:
-    """Return the new history entries of jobs that have ended, with their jobs."""
-    ended = []
-    for job in jobs:
-        submitted = kept.get(job.id)
-        if submitted is not None and job.is_over and not submitted.is_reported:
-            ended.append((submitted, submitted.measured(job)))
-    return ended
 
 
 def _read() -> Iterator[SubmittedJob]:
@@ -151,7 +131,9 @@ def list_jobs(
     watts = queue.watts(jobs)
     if not watts and any(job.state in RUNNING for job in jobs):
         notes = (*notes, f"power: n/a ({queue.no_power})")
-    return JobList(jobs, submitted, watts, notes, tuple(newly_ended(jobs, submitted)))
+    ended = [(submitted[job.id], job) for job in jobs if job.is_over and job.id in submitted]
+    new = tuple((kept, kept.measured(job)) for kept, job in ended if not kept.is_reported)
+    return JobList(jobs, submitted, watts, notes, new)
 
 
 def queue_of(nodes: Launcher) -> JobQueue:
@@ -197,9 +179,9 @@ def submit_job(proposal: JobProposal, answer: Answer, queue: JobQueue) -> JobPro
     chosen = chosen_or_refused(proposal)
     cluster = queue.cluster()
     job, uid = queue.submit(chosen.script)
-    submitted = replace(proposal, job=job)
-    store_job(submitted, answer, cluster, uid)
-    return submitted
+    entry = history_entry(answer, "run", details={"command": list(proposal.launch.words)})
+    SubmittedJob(cluster, job, entry, chosen.cost.usd_per_hour, uid=uid).write()
+    return replace(proposal, job=job)
 
 
 def stop_job(job: str, queue: JobQueue) -> None:

@@ -37,26 +37,27 @@ class LogSource(Protocol):
     """A log that may grow; ``ended`` where it cannot any more."""
 
     notices: list[str]
-    ended: bool
+    ended: bool = False
+    files: tuple[FollowedFile, ...] = ()
 
     def poll(self, last: bool = False) -> list[LogEntry]:
         """Return what was added since the last call; ``last``: also what nothing ended yet."""
 
     def close(self) -> None:
-        """Close files."""
+        """Close its files."""
+        for file in self.files:
+            file.close()
 
 
-class TextLog:
+class TextLog(LogSource):
     """A file of lines."""
-
-    ended = False
 
     def __init__(self, path: Path, reader: LineReader) -> None:
         self._file = FollowedFile(path)
         self._splitter = LineSplitter()
         self._reader = reader
         self._restarts = 0
-        self.notices = self._file.notices
+        self.files, self.notices = (self._file,), self._file.notices
 
     def poll(self, last: bool = False) -> list[LogEntry]:
         """Return the entries of new lines; ``last``: all of them to the end."""
@@ -69,12 +70,8 @@ class TextLog:
                 break
         return entries + _parsed_lines(self._reader, self._splitter.rest()) if last else entries
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
-
-class PipedLog:
+class PipedLog(LogSource):
     """Lines that come through a pipe, by default this program's standard input.
 
     A call takes a bounded time: what comes faster waits in the pipe, and blocks the writer, so that none is lost.
@@ -84,7 +81,6 @@ class PipedLog:
         self._source = source
         self._splitter = LineSplitter()
         self._reader = reader
-        self.ended = False
         self.notices: list[str] = []
 
     def poll(self, last: bool = False) -> list[LogEntry]:
@@ -97,14 +93,9 @@ class PipedLog:
             entries += _parsed_lines(self._reader, self._splitter.split(data))
         return entries + _parsed_lines(self._reader, self._splitter.rest()) if self.ended or last else entries
 
-    def close(self) -> None:
-        """Nothing to close."""
 
-
-class JsonDocument:
+class JsonDocument(LogSource):
     """A file that is written whole each time, with a list of records in it: that of the Trainer's state."""
-
-    ended = False
 
     def __init__(self, path: Path, reader: LineReader) -> None:
         self._path = path
@@ -133,9 +124,6 @@ class JsonDocument:
         plain = {name: value for name, value in head.items() if not isinstance(value, dict | list)}
         return [entry for record in (*new, plain) if (entry := self._entry(record)) is not None]
 
-    def close(self) -> None:
-        """Nothing to close."""
-
     def _entry(self, record: dict[str, object]) -> LogEntry | None:
         figures, program = self._names.figures(flattened(record))
         times = (value for name in _TIMES if isinstance(value := record.get(name), int | float))
@@ -143,10 +131,8 @@ class JsonDocument:
         return LogEntry(figures, program, at_seconds) if figures else None
 
 
-class EventFile:
+class EventFile(LogSource):
     """An event file of TensorBoard."""
-
-    ended = False
 
     def __init__(self, path: Path, reader: LineReader) -> None:
         self._file = FollowedFile(path)
@@ -154,7 +140,7 @@ class EventFile:
         self._names = reader.names
         self._reported_damage = False
         self._restarts = 0
-        self.notices = self._file.notices
+        self.files, self.notices = (self._file,), self._file.notices
 
     def poll(self, last: bool = False) -> list[LogEntry]:
         """Return the numbers that are new."""
@@ -173,15 +159,9 @@ class EventFile:
             self.notices.append("records of the event file are damaged, and left out")
         return entries
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
-
-class MetricsPage:
+class MetricsPage(LogSource):
     """A page, or a file, of metrics as Prometheus collects them: read whole each time."""
-
-    ended = False
 
     def __init__(self, place: str, reader: LineReader) -> None:
         self._place = place
@@ -201,9 +181,6 @@ class MetricsPage:
         values, self._before = read_metrics(text, self._before)
         figures, program = self._names.figures(values.items())
         return [LogEntry(figures, program)] if figures else []
-
-    def close(self) -> None:
-        """Nothing to close."""
 
     def _text(self) -> str:
         if not _is_address(self._place):

@@ -71,17 +71,9 @@ class Device:
         """Return the core's temperature in degrees Celsius."""
         return self.ask("nvmlDeviceGetTemperature", CORE_TEMPERATURE, read=float)
 
-    def temperature_limit(self) -> Fact[float]:
-        """Return the temperature in degrees Celsius at which the driver lowers the clock."""
-        return self.ask("nvmlDeviceGetTemperatureThreshold", SLOWDOWN_THRESHOLD, read=float)
-
     def clock(self) -> Fact[int]:
         """Return the SM clock in MHz."""
         return self.integer("nvmlDeviceGetClockInfo", SM_CLOCK)
-
-    def clock_max(self) -> Fact[int]:
-        """Return the highest SM clock in MHz."""
-        return self.integer("nvmlDeviceGetMaxClockInfo", SM_CLOCK)
 
     def utilization_rates(self) -> Fact[tuple[float, float]]:
         """Return the shares of the last sample period in which a kernel ran, and memory was in use, in percent."""
@@ -95,23 +87,11 @@ class Device:
         """Return the PCI address, such as ``0000:3b:00.0``."""
         return self.ask("nvmlDeviceGetPciInfo", read=_bus_address)
 
-    def compute_capability(self) -> Fact[str]:
-        """Return the CUDA compute capability, such as ``9.0``."""
-        return self.ask("nvmlDeviceGetCudaComputeCapability", read=lambda pair: f"{pair[0]}.{pair[1]}")
-
-    def mig_enabled(self) -> Fact[bool]:
-        """Return whether the GPU is partitioned now."""
-        return self.ask("nvmlDeviceGetMigMode", read=lambda modes: bool(modes[0]))
-
     def mig_devices(self) -> tuple[Device, ...]:
         """Return the MIG instances that exist."""
         count = self.integer("nvmlDeviceGetMaxMigDeviceCount").value or 0
         devices = (self.ask("nvmlDeviceGetMigDeviceHandleByIndex", index, read=Device) for index in range(count))
         return tuple(instance.value for instance in devices if instance.value is not None)
-
-    def mig_slices(self) -> Fact[int]:
-        """Return the compute slices of a MIG instance."""
-        return self.ask("nvmlDeviceGetAttributes", read=lambda attributes: int(attributes.gpuInstanceSliceCount))
 
     def holders(self) -> Fact[tuple[tuple[int, int | None], ...]]:
         """Return the processes with memory here: process id, and bytes where the driver knows them."""

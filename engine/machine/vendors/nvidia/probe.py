@@ -70,7 +70,8 @@ def _finish(index: int, running: Running[Answer]) -> Answer:
 
 
 def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[LinkPeer, ...]]) -> Accelerator:
-    name, uuid, mig = device.text("nvmlDeviceGetName"), device.text("nvmlDeviceGetUUID"), device.mig_enabled()
+    name, uuid = device.text("nvmlDeviceGetName"), device.text("nvmlDeviceGetUUID")
+    mig = device.ask("nvmlDeviceGetMigMode", read=lambda modes: bool(modes[0]))
     memory, integrated = device.memory(), name.map(lambda text: bool(UNIFIED_NAMES.search(text)))
     memory_total = memory.map(lambda info: info.total)
     total, free, used = (
@@ -95,7 +96,7 @@ def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[
         processes=device.holders().map(partial(_processes, host)),
         driver=nvml.driver_version(),
         runtime=nvml.cuda_version(),
-        compute_capability=device.compute_capability(),
+        compute_capability=device.ask("nvmlDeviceGetCudaComputeCapability", read=lambda pair: f"{pair[0]}.{pair[1]}"),
         matrix_units=BY_GENERATION,
         precisions=BY_GENERATION,
         pci_path=topology.path_of(host, path) if address.value else missing(address.source, address.reason),
@@ -113,10 +114,10 @@ def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[
         power_limit_watts=device.watts("nvmlDeviceGetEnforcedPowerLimit"),
         power_watts=device.watts("nvmlDeviceGetPowerUsage"),
         temperature_celsius=device.temperature(),
-        temperature_limit_celsius=device.temperature_limit(),
+        temperature_limit_celsius=device.ask("nvmlDeviceGetTemperatureThreshold", nvml.SLOWDOWN_THRESHOLD, read=float),
         throttle=device.throttle(),
         clock_mhz=device.clock(),
-        clock_max_mhz=device.clock_max(),
+        clock_max_mhz=device.integer("nvmlDeviceGetMaxClockInfo", nvml.SM_CLOCK),
         integrated=integrated,
         visible=visibility,
         uuid=uuid,
@@ -142,7 +143,10 @@ def _mig_instances(
     entries = _visible_entries(environment) or []
     instances = []
     for instance in device.mig_devices():
-        memory, owned = instance.memory().value, instance.mig_slices().value
+        memory = instance.memory().value
+        owned = instance.ask(
+            "nvmlDeviceGetAttributes", read=lambda attributes: int(attributes.gpuInstanceSliceCount)
+        ).value
         name = instance.text("nvmlDeviceGetName").value or "MIG instance"
         share = owned / slices if owned and slices else slice_share(name)
         is_visible = whole or _is_named(entries, instance.text("nvmlDeviceGetUUID"))
