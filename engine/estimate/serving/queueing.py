@@ -35,8 +35,8 @@ mean_pass = formula(
     steps="how many of them",
 )
 
-
-@equation(
+# Seconds of the pass that is at work at a random moment, the mean.
+pass_at_random = formula(
     "seconds = (reading^2 · runs + step^2 · steps) / (reading · runs + step · steps) "
     "+ rate · prompt^2 · (spread^2 + min(1, prompts)) / max(1 - (rate · prompt)^2, least)",
     unit="s",
@@ -52,23 +52,6 @@ mean_pass = formula(
     prompts="prompts that come during a pass",
     least="share of the time that is taken to be free of prompts at least",
 )
-def pass_at_random(
-    reading: Number,
-    runs: Number,
-    step: Number,
-    steps: Number,
-    rate: Number,
-    prompt: Number,
-    spread: Number,
-    prompts: Number,
-    least: Number,
-) -> Number:
-    """Seconds of the pass that is at work at a random moment, the mean."""
-    known = (reading**2 * runs + step**2 * steps) / (reading * runs + step * steps)
-    return known + rate * prompt**2 * (spread**2 + np.minimum(1.0, prompts)) / np.maximum(
-        1.0 - (rate * prompt) ** 2, least
-    )
-
 
 # Seconds until the pass at work has ended, the mean.
 pass_wait = formula(

@@ -60,8 +60,8 @@ dense_feed_forward = formula(
     tp="devices a layer is split over",
 )
 
-
-@equation(
+# Elements a token keeps in the feed-forward of a layer of experts.
+moe_feed_forward = formula(
     "feed_forward = (active · (kept_routed · expert + hidden_copies · hidden) + kept · shared + 2 · scored) / tp",
     unit="elements per token",
     source=SOURCE + "; a token is copied to each of its experts and back, and keeps its scores",
@@ -75,21 +75,6 @@ dense_feed_forward = formula(
     scored="routed experts of a layer whose scores are kept",
     tp="devices a layer is split over",
 )
-def moe_feed_forward(
-    kept: Number,
-    active: Number,
-    kept_routed: Number,
-    expert: Number,
-    hidden_copies: Number,
-    hidden: Number,
-    shared: Number,
-    scored: Number,
-    tp: Number,
-) -> Number:
-    """Elements a token keeps in the feed-forward of a layer of experts."""
-    routed = active * (kept_routed * expert + hidden_copies * hidden)
-    return (routed + kept * shared + 2.0 * scored) / tp
-
 
 mean_feed_forward = formula(
     "feed_forward = (1 - moe) · dense + moe · routed",

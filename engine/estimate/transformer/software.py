@@ -284,8 +284,8 @@ balanced_layers = formula(
     interleave="chunks a stage holds",
 )
 
-
-@equation(
+# Layers of the last stage where all hold the same work.
+balanced_last_layers = formula(
     "layers = fullest · (interleave - 1) / interleave + max(0, layers - ceil((layers + head) · (chunks - 1) / chunks))",
     unit="layers",
     source="what the chunks before it leave, beside the output head",
@@ -295,7 +295,3 @@ balanced_layers = formula(
     interleave="chunks a stage holds",
     fullest=("layers of the fullest stage", "", "balanced_layers"),
 )
-def balanced_last_layers(layers: Number, head: Number, chunks: Number, interleave: Number, fullest: Number) -> Number:
-    """Layers of the last stage where all hold the same work."""
-    left = np.maximum(0.0, layers - np.ceil((layers + head) * (chunks - 1.0) / chunks))
-    return fullest * (interleave - 1.0) / interleave + left

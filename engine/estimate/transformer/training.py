@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from capacity_tui.engine.catalog.rows import ScalingLaw
-from capacity_tui.engine.estimate.derivation import equation, formula
+from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.transformer.auxiliary_kernels import WHOLE_MATRICES, host_launch_seconds
 from capacity_tui.engine.estimate.transformer.communication import message_seconds, training_collectives
@@ -48,8 +48,8 @@ expected_loss = formula(
     data_power=("how fast that falls with the tokens", "", "scaling_laws.data_power"),
 )
 
-
-@equation(
+# Parameters that learn most from the work of a training.
+optimal_parameters = formula(
     "optimum = (size_power · size_factor / (data_power · data_factor))^(1 / (size_power + data_power)) · "
     "(parameters · tokens)^(data_power / (size_power + data_power))",
     unit="parameters",
@@ -62,14 +62,6 @@ expected_loss = formula(
     data_factor=("of what finite data lack", "", "scaling_laws.data_factor"),
     data_power=("how fast that falls with the tokens", "", "scaling_laws.data_power"),
 )
-def optimal_parameters(
-    parameters: Number, tokens: Number, size_factor: Number, size_power: Number, data_factor: Number, data_power: Number
-) -> Number:
-    """Parameters that learn most from the work of a training."""
-    powers = size_power + data_power
-    balance = (size_power * size_factor / (data_power * data_factor)) ** (1.0 / powers)
-    return balance * (parameters * tokens) ** (data_power / powers)
-
 
 optimal_tokens = formula(
     "optimum = parameters · tokens / best",
