@@ -27,7 +27,6 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return a text of many lines of which each is printable."""
     return "\n".join(map(printable, text.split("\n")))
 
 

@@ -68,7 +68,6 @@ class CheckedPromise:
 
 @cache
 def promises() -> tuple[Promise, ...]:
-    """Return the promises."""
     rows = parse_shipped("promises.yaml")
     return tuple(_promise(key, row) for key, row in rows.items())
 
@@ -137,7 +136,6 @@ _HEADS = ("promise", "promised", "found", "range", "holds", "difference", "with"
 
 
 def promises_as_dict(checked: Sequence[CheckedPromise]) -> dict[str, object]:
-    """Return checked promises as plain data."""
     return {"promises": [_as_dict(promise) for promise in checked]}
 
 

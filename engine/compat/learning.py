@@ -52,7 +52,6 @@ class Alias(Generic[T]):
         return self if owner is None else self.value(owner)
 
     def value(self, owner: object) -> T:
-        """Return the value of an object."""
         return cast("T", self._value(owner))
 
 
@@ -69,7 +68,6 @@ class Amount(Alias[float]):
         self._unit = unit
 
     def value(self, owner: object) -> float:
-        """Return the number of an object."""
         return float(self._value(owner)) / self._unit
 
 
@@ -210,7 +208,6 @@ class _Measured(Alias[float | None]):
         self._unit = unit
 
     def value(self, owner: object) -> float | None:
-        """Return the median in a report's own figures."""
         measured = cast("BenchmarkResults", owner).report.find(self._figure)
         return None if measured is None else measured.spread.median / self._unit
 
@@ -219,7 +216,6 @@ class _OfMongoDb(Alias[float | None]):
     """A speed of the database that was measured; None where that is no MongoDB."""
 
     def value(self, owner: object) -> float | None:
-        """Return the speed of a MongoDB."""
         is_mongodb = cast("BenchmarkResults", owner).database.question.backend == _MONGODB
         return super().value(owner) if is_mongodb else None
 

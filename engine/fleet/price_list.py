@@ -79,7 +79,6 @@ def _is_in(quote: Quote, wanted: str, catalog: Catalog) -> bool:
 
 
 def price_rows(listed: Sequence[ListedPrices]) -> list[dict[str, object]]:
-    """Return the list as plain data."""
     return [dict(_data(entry)) for entry in listed]
 
 
@@ -283,7 +282,6 @@ def _offered(item: object) -> Offered:
 
 
 def _number(value: object) -> float:
-    """Return a number; 0 for what is none."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     return float(value) if is_number and isinstance(value, int | float) else 0.0
 

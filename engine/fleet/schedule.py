@@ -315,7 +315,6 @@ def _rules(problem: Problem) -> Iterator[list[int]]:
 
 
 def _changed(problem: Problem, best: Ordered, draw: np.random.Generator) -> Ordered:
-    """Return an order with one change."""
     order, wanted = list(best.order), list(best.wanted)
     one, other = (int(integer) for integer in draw.integers(len(order), size=2))
     way = int(draw.integers(3))

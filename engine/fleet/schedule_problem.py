@@ -285,7 +285,6 @@ def share_of(job: JobEntry, entry: MachineEntry, catalog: Catalog) -> float:
 
 
 def machine_devices(entry: MachineEntry, catalog: Catalog) -> int:
-    """Return the devices of a machine."""
     return entry.devices or catalog.sold_together(entry.instance)
 
 

@@ -88,7 +88,6 @@ class MeasuredSizes:
 
     @property
     def measurements(self) -> int:
-        """How many measurements there are in all."""
         return int(self.counts.sum())
 
     @property

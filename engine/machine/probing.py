@@ -143,19 +143,15 @@ class DiskFiles:
         return self.root / path.lstrip("/")
 
     def read(self, path: str) -> bytes:
-        """Return what a file holds; raises OSError."""
         return self.path(path).read_bytes()
 
     def names(self, directory: str) -> Iterable[str]:
-        """Return the names in a directory; raises OSError."""
         return (entry.name for entry in self.path(directory).iterdir())
 
     def exists(self, path: str) -> bool:
-        """Return whether a path is there; raises OSError."""
         return self.path(path).exists()
 
     def target(self, path: str) -> PurePosixPath:
-        """Return where a path leads, through symbolic links; raises OSError."""
         target, root = self.path(path).resolve(strict=True), self.root.resolve()
         return PurePosixPath("/") / target.relative_to(root) if target.is_relative_to(root) else PurePosixPath(target)
 

@@ -159,26 +159,22 @@ class RecordedFiles:
         self._files = {self._resolved(path): text for path, text in files.items()}
 
     def read(self, path: str) -> bytes:
-        """Return what a file holds; raises OSError."""
         resolved = self._resolved(path)
         if resolved not in self._files:
             raise _error(errno.EISDIR if resolved in self._folders else errno.ENOENT, path)
         return self._files[resolved].encode()
 
     def names(self, directory: str) -> Iterable[str]:
-        """Return the names in a directory; raises OSError."""
         resolved = self._resolved(directory)
         if resolved not in self._folders:
             raise _error(errno.ENOENT, directory)
         return self._folders[resolved]
 
     def exists(self, path: str) -> bool:
-        """Return whether a path is there; raises OSError."""
         resolved = self._resolved(path)
         return resolved in self._files or resolved in self._folders
 
     def target(self, path: str) -> PurePosixPath:
-        """Return where a path leads, through symbolic links; raises OSError."""
         if not self.exists(path):
             raise _error(errno.ENOENT, path)
         return PurePosixPath(self._resolved(path))

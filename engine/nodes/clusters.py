@@ -136,7 +136,6 @@ def kept_cluster(name: str | None = None) -> Inventory:
 
 
 def kept_cluster_names() -> tuple[str, ...]:
-    """Return the names of the clusters that are kept."""
     return tuple(sorted(path.stem for path in (data_folder() / _FOLDER).glob("*.json") if _NAME.fullmatch(path.stem)))
 
 

@@ -32,7 +32,6 @@ class Names(BaseModel):
 
 @cache
 def names() -> Names:
-    """Return the names."""
     return Names.model_validate(parse_shipped("kubernetes.yaml"))
 
 
@@ -68,7 +67,6 @@ class Condition(BaseModel):
 
 
 def condition_of(conditions: Iterable[Condition], kind: str, status: str) -> Condition | None:
-    """Return the condition of a kind that has a status; None where there is none."""
     return next((entry for entry in conditions if (entry.type, entry.status) == (kind, status)), None)
 
 

@@ -231,7 +231,6 @@ class Kubernetes:
 
     @property
     def name(self) -> str:
-        """What reaches the nodes."""
         return "Kubernetes"
 
     def nodes(self) -> tuple[str, ...]:

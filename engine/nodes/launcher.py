@@ -188,7 +188,6 @@ class Ssh:
 
     @property
     def name(self) -> str:
-        """What reaches the nodes."""
         return "SSH"
 
     def nodes(self) -> tuple[str, ...]:
@@ -198,7 +197,6 @@ class Ssh:
         return self.hosts
 
     def run(self, order: Order, nodes: Sequence[str]) -> Iterator[NodeAnswer]:
-        """Run a command on each of some hosts."""
         words = shlex.join(order.words)
         yield from run_on_nodes(order, nodes, lambda node: (self.program, *_OPTIONS, "--", node, words))
 

@@ -27,7 +27,6 @@ class RayNodes:
 
     @property
     def name(self) -> str:
-        """What reaches the nodes."""
         return "Ray"
 
     def nodes(self) -> tuple[str, ...]:
@@ -40,7 +39,6 @@ class RayNodes:
         return tuple(self._alive())
 
     def run(self, order: Order, nodes: Sequence[str]) -> Iterator[NodeAnswer]:
-        """Run a command as a task on each of some nodes."""
         ray, alive = load_ray(), self._alive()
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415 - an optional extra
 

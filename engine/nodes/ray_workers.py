@@ -84,7 +84,6 @@ class RayWorkers:
 
     @property
     def room(self) -> int:
-        """How many chunks they take at once, those that wait at a worker among them."""
         return max(1, len(self._workers)) * CHUNKS_PER_WORKER
 
     @property
@@ -93,7 +92,6 @@ class RayWorkers:
         return sum(self._losses.values())
 
     def give(self, chunk: Chunk, filled: Filled) -> None:
-        """Have a chunk evaluated."""
         self._waiting.append(_Given(0.0, chunk, filled))
 
     def finished(self) -> Iterator[tuple[Chunk, Outcomes]]:

@@ -72,7 +72,6 @@ class Slurm:
 
     @property
     def name(self) -> str:
-        """What reaches the nodes."""
         return "Slurm"
 
     def nodes(self) -> tuple[str, ...]:

@@ -200,7 +200,6 @@ def placement_parts(placed: PlacedPlan) -> Iterator[Part]:
 
 
 def placement_as_dict(placed: PlacedPlan) -> dict[str, object]:
-    """Return the placement of a plan as plain data."""
     placement = placed.placement
     hottest = None if placement is None else placement.hottest
     return {

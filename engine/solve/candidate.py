@@ -213,7 +213,6 @@ class EstimatedPlan:
 
     @classmethod
     def of(cls, wanted: Plan, filled: ModePlan, machine: Machine | None = None) -> EstimatedPlan:
-        """Return a plan as a mode fills it."""
         mode = next(name for name in MODES if name == filled.mode.id)
         return cls(wanted, filled.resolved, filled.estimate, filled.catalog, machine, mode)
 

@@ -128,7 +128,6 @@ def _units(estimate: Estimate) -> float | None:
 
 
 def plain_change(change: Mapping[str, object]) -> dict[str, object]:
-    """Return a change as plain data."""
     return {
         path: value.model_dump(mode="json") if isinstance(value, Section) else value for path, value in change.items()
     }

@@ -131,7 +131,6 @@ class Corpus:
 
     @property
     def has_sentences(self) -> bool:
-        """Whether it is text."""
         return self._numbers is None and not all(file.suffix == ".npy" for file in self._files or [Path()])
 
     def blocks(self) -> Iterator[Block]:

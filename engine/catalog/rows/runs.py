@@ -156,7 +156,6 @@ _UNITS: Mapping[str, Callable[[float], float]] = {
 
 
 def _listed(value: object) -> object:
-    """Return one text as a list of one."""
     return (value,) if isinstance(value, str) else value
 
 

@@ -123,21 +123,21 @@ class Figured(Protocol):
     """What figures are read from: an estimate, or one whose groups of figures are worked out when asked for."""
 
     @property
-    def model(self) -> ModelFacts: ...  # noqa: D102 - the groups of an estimate
+    def model(self) -> ModelFacts: ...
     @property
-    def memory(self) -> MemoryEstimate: ...  # noqa: D102
+    def memory(self) -> MemoryEstimate: ...
     @property
-    def computation(self) -> ComputationEstimate: ...  # noqa: D102
+    def computation(self) -> ComputationEstimate: ...
     @property
-    def bottleneck(self) -> Bottleneck: ...  # noqa: D102
+    def bottleneck(self) -> Bottleneck: ...
     @property
-    def cost(self) -> CostEstimate: ...  # noqa: D102
+    def cost(self) -> CostEstimate: ...
     @property
-    def energy(self) -> EnergyEstimate: ...  # noqa: D102
+    def energy(self) -> EnergyEstimate: ...
     @property
-    def reliability(self) -> ReliabilityEstimate | None: ...  # noqa: D102
+    def reliability(self) -> ReliabilityEstimate | None: ...
     @property
-    def details(self) -> Mapping[str, Number]: ...  # noqa: D102
+    def details(self) -> Mapping[str, Number]: ...
 
 
 Reader: TypeAlias = Callable[[Figured], Value]

@@ -104,7 +104,6 @@ activation_bytes = formula(
     tp="devices a layer is split over",
 )
 def logit_bytes(rows: Number, vocab: Number, tp: Number) -> Number:
-    """Bytes of logits."""
     return rows * vocab / tp * LOGIT_BYTES
 
 

@@ -55,7 +55,6 @@ class Throughput:
 
     @property
     def estimate(self) -> Estimate | None:
-        """The estimate; None where there is none."""
         return None if self.filled is None else self.filled.estimate
 
     @property

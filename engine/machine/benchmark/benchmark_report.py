@@ -118,7 +118,6 @@ class Totals:
 
 
 def read_totals(counters: Callable[[], Counters]) -> Totals:
-    """Return the totals now."""
     return Totals(time.monotonic(), counters(), time.process_time())
 
 

@@ -301,7 +301,6 @@ class AmdSensors:
             raise NotPresentError(f"no AMD card in {topology.CARDS}")
 
     def read(self, first: int) -> tuple[GpuSample, ...]:
-        """Return one reading of every card."""
         return tuple(self._sample(index, card) for index, card in enumerate(self._cards, first))
 
     def close(self) -> None:

@@ -74,7 +74,6 @@ def jobs_parts(known: JobList) -> Iterator[Part]:
 
 
 def job_line(job: QueuedJob) -> str:
-    """Return what a job does now, in one line."""
     place = f" on {job.on_nodes}" if job.on_nodes else ""
     why = f" ({job.reason})" if job.reason and not job.on_nodes else ""
     ran = f", ran {format_seconds(job.seconds)}" if job.seconds else ""

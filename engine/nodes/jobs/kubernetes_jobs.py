@@ -108,11 +108,9 @@ class KubernetesQueue:
 
     @property
     def no_power(self) -> str:
-        """Why it says nothing of power."""
         return "Kubernetes measures none"
 
     def cluster(self) -> str:
-        """Return context and namespace."""
         given = self._kubectl
         context = given.context or given.text("config", "current-context").strip() or "kubernetes"
         return f"{context}-{given.namespace}" if given.namespace else context
@@ -161,7 +159,6 @@ class KubernetesQueue:
         ) if forgotten else ()
 
     def job_now(self, job: str) -> QueuedJob | None:
-        """Return a job that was written here."""
         jobs, _ = self.jobs([job], everyone=False, since="")
         return jobs[0] if jobs else None
 
@@ -180,7 +177,6 @@ class KubernetesQueue:
         raise QueueError(f"job {job} is not there any more")
 
     def ending(self, job: str) -> str:
-        """Return the command that deletes it."""
         return f"kubectl delete job/{job}"
 
     def output(self, write: Callable[[str], None]) -> AbstractContextManager[Callable[[QueuedJob], None]]:

@@ -226,7 +226,6 @@ def read_prices(file: Path | None = None) -> tuple[Prices, str]:
 
 
 def cost_on(partition: str, request: JobRequest, prices: Prices, file: str) -> PartitionCost:
-    """Return what a job costs on a partition."""
     price = prices.get(partition)
     if price is not None:
         hourly = price.get(_PER_NODE, 0.0) * request.nodes + price.get(_PER_DEVICE, 0.0) * request.devices

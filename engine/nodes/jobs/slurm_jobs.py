@@ -246,11 +246,9 @@ class SlurmQueue:
 
     @property
     def no_power(self) -> str:
-        """Why it says nothing of power."""
         return "no node measures it: AcctGatherEnergyType in slurm.conf"
 
     def cluster(self) -> str:
-        """Return what it calls itself."""
         for line in slurm_text("scontrol", "show", "config").splitlines():
             key, equals, value = line.partition("=")
             if equals and key.strip() == "ClusterName":
@@ -278,7 +276,6 @@ class SlurmQueue:
         return merged(queued, accounted), (why,) if why else ()
 
     def job_now(self, job: str) -> QueuedJob | None:
-        """Return a job from queue and accounting."""
         queued = queued_jobs([job])
         accounted, _ = accounted_jobs([job]) if not queued or queued[0].is_over else ((), "")
         return next((known for known in merged(queued, accounted) if known.id == job), None)
@@ -301,7 +298,6 @@ class SlurmQueue:
         slurm_text("scancel", job)
 
     def ending(self, job: str) -> str:
-        """Return the command that cancels it."""
         return f"scancel {job}"
 
     def output(self, write: Callable[[str], None]) -> AbstractContextManager[Callable[[QueuedJob], None]]:

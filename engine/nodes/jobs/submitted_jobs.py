@@ -52,7 +52,6 @@ class SubmittedJob:
 
     @property
     def file(self) -> Path:
-        """Its file."""
         return _folder() / f"{safe_name(self.cluster)}-{safe_name(self.job)}.json"
 
     def write(self) -> None:

@@ -45,7 +45,6 @@ def exported_remarks(block: str, job: Job, **computed: object) -> Iterator[str]:
 
 
 def known_values(block: str, option: str) -> Collection[str]:
-    """Return the values that an option of a block has words for."""
     row = _blocks()[block][option]
     assert not isinstance(row, str)  # noqa: S101 - shipped data
     values: Mapping[str, object] = row["values"]

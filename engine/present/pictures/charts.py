@@ -324,7 +324,6 @@ def _slices(amounts: Sequence[Amount]) -> list[Slice]:
 
 
 def picture_lines(picture: Picture, width: int, ascii_only: bool = False) -> tuple[str, ...]:
-    """Return a picture as lines of text."""
     if isinstance(picture, Roofline):
         return roofline_lines(picture, max(width - _MARGIN, 2), glyphs=ASCII if ascii_only else UNICODE)
     bars = ASCII_BARS if ascii_only else BLOCKS

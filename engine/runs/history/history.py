@@ -190,13 +190,11 @@ class MongoStore:
             self._thin(runs)
 
     def find(self, run_filter: WantedRuns) -> tuple[RunRecord, ...]:
-        """Return entries, the newest first; see ``Store``."""
         with self._opened() as runs:
             documents = runs.find(_query(run_filter), {"entry": 1}).sort(_NEWEST_FIRST).limit(run_filter.most)
             return tuple(self._record(document) for document in documents)
 
     def forget(self, ids: Sequence[str]) -> int:
-        """Remove entries, and return how many were there; see ``Store``."""
         with self._opened() as runs:
             return int(runs.delete_many({"_id": {"$in": list(ids)}}).deleted_count)
 

@@ -62,7 +62,6 @@ class SqliteStore:
         self._mended(stored)
 
     def find(self, run_filter: WantedRuns) -> tuple[RunRecord, ...]:
-        """Return entries, the newest first; see ``Store``."""
         query, values = _query(run_filter)
 
         def records() -> tuple[RunRecord, ...]:
@@ -73,8 +72,6 @@ class SqliteStore:
         return self._mended(records)
 
     def forget(self, ids: Sequence[str]) -> int:
-        """Remove entries, and return how many were there; see ``Store``."""
-
         def removed() -> int:
             with opened(self._path) as connection, _transaction(connection):
                 return sum(

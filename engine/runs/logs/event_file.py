@@ -200,7 +200,6 @@ class Fields(NamedTuple):
         return self.chosen(self.keys == (number << 3 | kind))
 
     def chosen(self, which: Flags) -> Fields:
-        """Return some of them."""
         index = np.flatnonzero(which)
         return self if len(index) == len(which) else Fields(*(part[index] for part in self))
 

@@ -60,7 +60,6 @@ class TextLog(LogSource):
         self.files, self.notices = (self._file,), self._file.notices
 
     def poll(self, last: bool = False) -> list[LogEntry]:
-        """Return the entries of new lines; ``last``: all of them to the end."""
         entries: list[LogEntry] = []
         while data := self._file.read():
             if self._file.restarts != self._restarts:
@@ -143,7 +142,6 @@ class EventFile(LogSource):
         self.files, self.notices = (self._file,), self._file.notices
 
     def poll(self, last: bool = False) -> list[LogEntry]:
-        """Return the numbers that are new."""
         entries: list[LogEntry] = []
         while data := self._file.read():
             if self._file.restarts != self._restarts:

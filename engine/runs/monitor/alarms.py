@@ -96,7 +96,6 @@ class Rows:
         return self._data[: self._size]
 
     def column(self, index: int) -> Numbers:
-        """Return one column."""
         return self.values[:, index] if self._size else np.empty(0)
 
 

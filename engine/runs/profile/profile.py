@@ -219,7 +219,6 @@ NOT_ASKED = "no endpoint was named: --url"
 
 
 def profile_as_json(profile: Profile) -> str:
-    """Return a profile as JSON."""
     return json.dumps(profile_as_dict(profile), indent=2, allow_nan=False) + "\n"
 
 

@@ -96,7 +96,6 @@ class Snapshots:
         self._before: Observation | None = None
 
     def take(self, observation: Observation, stage: str = "", latency_ms: float | None = None) -> ResourceSnapshot:
-        """Return the snapshot of an observation."""
         before, self._before = self._before, observation
         first = self._first = self._first or observation
         seconds = observation.at_seconds - before.at_seconds if before else 0.0

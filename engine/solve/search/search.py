@@ -107,7 +107,6 @@ class Scorer:
     def _joining(
         self, front: Front, prepared: Prepared, block: Block, chosen_rows: Positions, scores: Floats, ties: Floats
     ) -> tuple[Row, ...]:
-        """Return the rows of a block that join the front."""
         columns = []
         for key, sign in zip(self._question.pareto, self._signs, strict=True):
             value = block.value(key)

@@ -234,7 +234,6 @@ class NvidiaSensors:
             raise
 
     def read(self, first: int) -> tuple[GpuSample, ...]:
-        """Return one reading of every GPU."""
         return tuple(self._sample(index, device) for index, device in enumerate(self._devices, first))
 
     def close(self) -> None:
