@@ -77,7 +77,6 @@ ANSWER_MILLISECONDS = 3000
 
 
 def without_password(uri: str) -> str:
-    """Return a URI without user and password."""
     kind, mark, address = uri.rpartition("://")
     return f"{kind}{mark}{address.rpartition('@')[2]}"
 

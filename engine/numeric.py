@@ -104,7 +104,6 @@ class OnDemand(Mapping[str, Value]):
         return iter(self._names)
 
     def __len__(self) -> int:
-        """Return how many names there are."""
         return len(self._names)
 
 

@@ -182,7 +182,6 @@ class Catalog:
 
     @cached_property
     def optimizers(self) -> Table[rows.Optimizer]:
-        """Optimizers and their states."""
         return self._table("optimizers", "optimizer", rows.Optimizer)
 
     @cached_property

@@ -367,5 +367,4 @@ def counted(count: str) -> float:
 
 
 def counts() -> Mapping[str, NamedNumber]:
-    """Return every counted number by its key."""
     return named_numbers("counts.yaml")

@@ -226,7 +226,6 @@ def grid_of(region: str | None) -> Grid:
 
 @cache
 def grids() -> Mapping[str, Grid]:
-    """Return all grids by name."""
     rows = Grids.model_validate(parse_shipped("grids.yaml")).root
     return {name: row.model_copy(update={"name": name}) for name, row in rows.items()}
 

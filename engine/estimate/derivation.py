@@ -84,7 +84,6 @@ class Record:
         return Record([*self.derivations], self._given, _before=self)
 
     def __iter__(self) -> Iterator[Derivation]:
-        """Return the derivations in their order."""
         return iter(self.derivations)
 
     def origin(self, value: object, names: Names, end: int | None = None) -> Derivation | None:

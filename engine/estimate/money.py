@@ -81,7 +81,6 @@ spot_usd = formula(
     seconds=("seconds of the job", "s", "job_seconds"),
 )
 def job_kwh(watts: Number, seconds: Number) -> Number:
-    """Energy of a job."""
     return watts * seconds / HOUR_SECONDS / KILO
 
 

@@ -50,7 +50,6 @@ class Explanation:
 
     @property
     def key(self) -> str:
-        """The result key."""
         return self.figure.metric.key
 
     @property

@@ -328,5 +328,4 @@ def _checked(catalog: Catalog) -> Checked:
 
 
 def assumed(key: str) -> float:
-    """Return an assumed number by its key."""
     return named_numbers("migration.yaml")[key].value

@@ -108,7 +108,6 @@ def _data(listed_prices: ListedPrices) -> Iterator[tuple[str, object]]:
 
 
 def quote_data(quote: Quote) -> Mapping[str, object]:
-    """Return one price as plain data."""
     return {name: read(quote) for name, read in _OF_QUOTES.items()}
 
 

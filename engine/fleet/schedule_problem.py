@@ -59,7 +59,6 @@ class Problem:
     taken: tuple[tuple[float, float], ...] = ()
 
     def of_kind(self, kind: int) -> list[int]:
-        """Return the machines of a kind."""
         return [machine for machine, own in enumerate(self.kinds) if own == kind]
 
 

@@ -69,7 +69,6 @@ LAWS = (
 
 
 def chosen_number(key: str) -> float:
-    """Return a number of the file by its key."""
     return named_numbers("growth.yaml")[key].value
 
 

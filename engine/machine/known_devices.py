@@ -247,7 +247,6 @@ def with_abilities(gpu: Accelerator) -> Accelerator:
 
 @lru_cache(maxsize=1)
 def table() -> Mapping[str, Any]:
-    """Return the bundled table."""
     return parse_shipped("hardware_settings.yaml")
 
 
@@ -303,7 +302,6 @@ class DataCentre:
     settings: tuple[Setting, ...]
 
     def covers(self, vendor: str, name: str) -> bool:
-        """Return whether a device is one of them."""
         return vendor == self.vendor and is_called(self.device, plain_name(name))
 
 

@@ -66,7 +66,6 @@ def search_path() -> str:
 
 
 def _read(stream: IO[bytes], words: tuple[str, ...], end: float, seconds: float) -> bytes:
-    """Return all that a stream gives until its end."""
     output = bytearray()
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
@@ -177,7 +176,6 @@ class Host:
 
     @property
     def files(self) -> Files:
-        """The files of the machine."""
         return self.recorded or DiskFiles(self.root)
 
     def user_path(self, path: Path) -> Path | None:

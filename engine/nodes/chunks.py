@@ -133,7 +133,6 @@ class Evaluator:
         self._made: tuple[int, tuple[Prepared | Refused, ...]] = (-1, ())
 
     def evaluated(self, chunk: Chunk, filled: Mapping[tuple[object, ...], Values]) -> tuple[Outcome, ...]:
-        """Return the outcome of each number of a chunk."""
         self._spaces.filled.update(filled)
         best = self._begin()
         if chunk.end:

@@ -53,7 +53,6 @@ class SlurmNode:
 
     @property
     def gpus_used(self) -> int:
-        """How many of them jobs have."""
         return sum(_gpus(self.used).values())
 
     @property

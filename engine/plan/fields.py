@@ -345,7 +345,6 @@ def ineffective_fields(context: FieldContext) -> Iterator[tuple[str, str]]:
 
 
 def _is_read(section: str, task: str) -> bool:
-    """Whether a task reads a section at all."""
     if section == "inference":
         return task == "infer"
     return section not in ("training", "data") or task not in ("infer", "fit")

@@ -188,7 +188,6 @@ def placement_remarks(placed: PlacedPlan) -> Iterator[str]:
 
 
 def placement_parts(placed: PlacedPlan) -> Iterator[Part]:
-    """Yield the placement of a plan as parts of a report."""
     devices = placed.answer.resolved.cluster.words
     yield TextPart(f"Placement on {devices}", "strong")
     if placed.placement is None:

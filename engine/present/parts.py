@@ -139,7 +139,6 @@ def parts_as_markdown(title: str, parts: Iterable[Part]) -> str:
 
 
 def parts_as_html(title: str, parts: Iterable[Part]) -> str:
-    """Return parts as a page."""
     return printable_lines(template("page.html").render(title=title, parts=tuple(parts)))
 
 

@@ -106,7 +106,6 @@ class SideBySide:
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """Whether each fits, in words."""
         return tuple(entry.answer.estimate.verdict_text for entry in self.entries)
 
 

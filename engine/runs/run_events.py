@@ -68,7 +68,6 @@ class RunFollower:
         return NewEvents(tuple(event for line in lines if (event := _event(line)) is not None), from_start)
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def _read(self) -> bytes:

@@ -138,7 +138,6 @@ class HostMemory:
 
     @property
     def total(self) -> float:
-        """All of it together."""
         held = (self.workers, self.prefetched, self.pinned, self.shuffle_buffer, self.cache, self.offloaded)
         return sum(held)
 

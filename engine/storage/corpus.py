@@ -303,7 +303,6 @@ class Counter:
             self._merge()
 
     def tally(self) -> Tally:
-        """Return the counts by now."""
         self._merge()
         order = np.argsort(-self._counts, kind="stable")
         rate = self._below / _ALL

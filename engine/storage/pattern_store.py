@@ -107,7 +107,6 @@ class Known:
     catalog: Catalog  # what is assumed
 
     def assumed(self, key: str) -> Assumption:
-        """Return an assumption by its id."""
         return self.catalog.pattern_storage[key]
 
     def range_of(self, key: str) -> tuple[float, float]:
@@ -116,7 +115,6 @@ class Known:
         return row.low or row.value, row.high or row.value
 
     def alpha(self, level: int) -> float:
-        """Return the exponent of a level."""
         given = self.question.alpha
         return given[min(level, len(given) - 1)] if given else self.assumed("alpha").value
 
@@ -187,7 +185,6 @@ class Pattern:
 
 
 def name_of(number: int) -> str:
-    """Return the name of a pattern by its number."""
     return hashlib.sha1(f"pattern {number}".encode(), usedforsecurity=False).hexdigest()
 
 

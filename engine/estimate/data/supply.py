@@ -222,5 +222,4 @@ def network_content(spec: NetworkSpec, network: LayerList) -> Content:
 
 
 def is_of_images(spec: NetworkSpec) -> bool:
-    """Whether a network reads images."""
     return bool(IMAGE_SIZES & type(spec).model_fields.keys())

@@ -189,7 +189,6 @@ def job_time(estimate: Figured) -> Value:
 
 
 def total_flops(estimate: Figured) -> Value:
-    """Return the FLOPs of the job."""
     steps = estimate.computation.steps
     return None if steps is None else job_flops(steps, estimate.computation.model_flops_per_step)
 

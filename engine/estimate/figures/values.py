@@ -219,7 +219,6 @@ def _not_served(key: str, speed: InferenceSpeed) -> str:
 
 
 def keys(estimate: Figured) -> tuple[str, ...]:
-    """Return the result keys that have a figure."""
     parts_of_run = _parts_of(estimate)
     parts = (
         f"{group}.{part}" for group, names in PARTS.items() for part in dict.fromkeys((*parts_of_run[group], *names))

@@ -343,7 +343,6 @@ def _phase(
     schedule: PassSchedule,
     runs: Number = 1.0,
 ) -> Phase:
-    """Return passes as a phase."""
     runtime = run.runtime
     eager = 1.0 if name == "prefill" else where(run.decode_context > runtime.captured_context, 1.0, 0.0)
     launch = launch_seconds(runtime.host_seconds, runtime.eager_seconds, eager)

@@ -33,7 +33,6 @@ class PhaseTime:
 
 
 def total(parts: Mapping[str, Number]) -> Number:
-    """Sum of all parts."""
     return added(parts.values())
 
 

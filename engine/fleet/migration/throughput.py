@@ -59,7 +59,6 @@ class Throughput:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the plan."""
         return Verdict.CANNOT_RUN if self.estimate is None else self.estimate.verdict
 
     @property

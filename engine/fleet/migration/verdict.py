@@ -217,7 +217,6 @@ def _order(alternative: Alternative) -> tuple[bool, bool, float, float]:
 
 
 def risk(alternative: Alternative, machine: Machine) -> Level:
-    """Return how risky a machine is, with the reasons."""
     row = machine.row
     return level_of(
         (

@@ -35,7 +35,6 @@ class LoadCurve:
         return max(self.rates)
 
     def scaled(self, peak: float) -> LoadCurve:
-        """Return the curve with another peak."""
         return LoadCurve(self.name, tuple(rate / self.peak * peak for rate in self.rates), self.source)
 
     def over_day(self, steps: int) -> Floats:

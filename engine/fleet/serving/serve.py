@@ -66,7 +66,6 @@ def wanted_replicas(rate: Number, reserve: Number, kept: Number) -> Number:
     on_demand=("dollars an hour of one on demand, USD", "USD"),
 )
 def day_usd(base: Number, paid: Floats, committed: Number, on_demand: Number) -> Number:
-    """Dollars of a day."""
     beyond = np.maximum(paid - np.asarray(base)[..., None], 0.0)
     return np.asarray(base * committed * HOURS + beyond.mean(axis=-1) * on_demand * HOURS)
 

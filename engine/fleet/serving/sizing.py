@@ -71,7 +71,6 @@ class Sized:
 
     @property
     def usd_per_hour(self) -> float | None:
-        """Dollars an hour of them."""
         return self.candidate.usd(self.replicas["value"] or 0)
 
 

@@ -281,7 +281,6 @@ class BenchmarkReport:
 
 
 def benchmarks_folder() -> Path:
-    """Return the folder of results."""
     return data_folder() / FOLDER
 
 

@@ -53,7 +53,6 @@ class JobRequest:
 
     @property
     def devices(self) -> int:
-        """Devices of all nodes."""
         return self.nodes * self.per_node
 
     def turns(self, most_seconds: float | None) -> int:

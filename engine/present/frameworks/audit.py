@@ -36,7 +36,6 @@ _SERVED = (
 
 
 def audit_as_dict(audit: Audit) -> dict[str, object]:
-    """Return the whole audit as plain data."""
     imported, answer = audit.imported, audit.answer
     fits, verdict = (None, None) if imported.is_fragment else (False, Verdict.CANNOT_RUN.value)
     not_understood = tuple(imported.not_understood)

@@ -81,7 +81,6 @@ class Job:
 
     @property
     def pipeline_parallel(self) -> int:
-        """Pipeline stages."""
         return int(self.parallel.pp or 1)
 
     @property

@@ -297,7 +297,6 @@ def picture_of(key: str, answer: Answer) -> Picture | None:
 
 
 def picture_svg(picture: Picture) -> str:
-    """Return a picture as a chart."""
     if isinstance(picture, Roofline):
         return roofline_chart(picture)
     if isinstance(picture, MemoryTimeline):

@@ -64,7 +64,6 @@ def _attribute(value: object) -> str:
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    """Return a straight line."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
 
 

@@ -158,7 +158,6 @@ _LATER = ("efficiency", "metric", "time", "peak memory", "")
 
 
 def measured_as_dict(series: Series) -> dict[str, object]:
-    """Return the runs of a series as plain data."""
     return {
         "measured": [to_builtins(entry) for entry in series.measured],
         "wanted": series.wanted,
@@ -189,7 +188,6 @@ def measured_line(measurement: Measurement, is_known: bool) -> str:
 
 
 def ranked_as_dict(series: Series, ranked: Sequence[RankedSetting]) -> dict[str, object]:
-    """Return ranked settings as plain data, under the names that scripts rely on."""
     return {
         "ranked": [to_builtins(ranked_setting) for ranked_setting in ranked],
         "wanted": series.wanted,
@@ -235,7 +233,6 @@ def ranked_as_csv(ranked: Sequence[RankedSetting]) -> str:
 
 
 def sized_jobs_as_data(jobs: Sequence[SizedJob]) -> list[object]:
-    """Return what jobs need as plain data."""
     return [to_builtins(sized_job) for sized_job in jobs]
 
 

@@ -273,7 +273,6 @@ class FirstSight:
 
 @cache
 def first_looks() -> tuple[FirstLook, ...]:
-    """Return the ledger."""
     open_fields = ("predicted", "low", "high")
     return tuple(
         record_of_data(FirstLook, {**row, **{name: row[name] or None for name in open_fields}})

@@ -257,7 +257,6 @@ class CommandOutput:
         return entries
 
     def close(self) -> None:
-        """Close the streams."""
         for source in self._sources:
             source.close()
 
@@ -386,7 +385,6 @@ class TrainerWords:
         return entries, events
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 

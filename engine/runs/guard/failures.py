@@ -164,7 +164,6 @@ class KernelWatch:
         return Kernel(sum(more) if more else None, self._messages())
 
     def close(self) -> None:
-        """Close the log."""
         if self._log is not None:
             os.close(self._log)
             self._log = None

@@ -83,7 +83,6 @@ def filled(
 
 
 def keys_in(text: str) -> list[str]:
-    """Return the keys of the placeholders in a text."""
     return [match["key"] for match in _NAMED.finditer(text) if match["key"]]
 
 

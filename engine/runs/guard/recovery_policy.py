@@ -88,7 +88,6 @@ class Step:
 
     @property
     def plan(self) -> Plan:
-        """The changed plan."""
         return self.answer.plan
 
     def data(self) -> dict[str, object]:

@@ -45,7 +45,6 @@ def heads_in(content: Bytes, least: int) -> tuple[Places, Places]:
 
 
 def checksums_of(content: Bytes, starts: Places, lengths: Places) -> Words:
-    """Return the checksums of parts of some content."""
     checksums = np.zeros(len(starts), np.uint32)
     exponents = np.ceil(np.log2(np.maximum(lengths, 4))).astype(np.int64)
     for exponent in np.flatnonzero(np.bincount(exponents)).tolist():

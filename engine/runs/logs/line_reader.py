@@ -180,7 +180,6 @@ class NamedValues:
         return known
 
     def knows(self, name: str) -> bool:
-        """Return whether a name is that of a figure."""
         return key_of_name(name) in self._known
 
     def figures(self, values: Iterable[tuple[str, object]]) -> tuple[dict[str, float], str]:

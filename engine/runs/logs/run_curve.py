@@ -108,7 +108,6 @@ class RunCurve:
 
     @property
     def step(self) -> float | None:
-        """Steps done."""
         return self.points[-1].step if self.points else None
 
     def column(self, figure: str) -> tuple[Numbers, Numbers]:

@@ -47,7 +47,6 @@ class Compared:
 
     @property
     def key(self) -> str:
-        """Its result key."""
         return self.metric.key
 
     @property

@@ -239,7 +239,6 @@ class LatencyProbe:
         self._thread = threading.Thread(target=self._work, name="latency", daemon=True)
 
     def start(self) -> None:
-        """Start polling."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -222,7 +222,6 @@ def sample_collectives(
 
 
 def sample_of(name: str, size: int, group: Group, timing: Timing) -> Sample:
-    """Return the sample of a collective that a group timed."""
     return Sample(
         name=name,
         step="forward",

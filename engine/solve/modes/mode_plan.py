@@ -246,7 +246,6 @@ class Settled:
 
     @property
     def parameters(self) -> float:
-        """Parameters of its model."""
         shape = self.resolved.shape
         return largest(self.filled.estimate.model.parameters) if shape is None else float(count_parameters(shape).total)
 

@@ -52,7 +52,6 @@ class ServingChoice:
 
     @property
     def output_tokens(self) -> float:
-        """Tokens of an answer."""
         return float(self.plan.inference.output_tokens)
 
     @property

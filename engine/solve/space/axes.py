@@ -61,7 +61,6 @@ class Grid:
 
     @property
     def size(self) -> int:
-        """Combinations."""
         return prod(self.shape)
 
     def has(self, path: str) -> bool:

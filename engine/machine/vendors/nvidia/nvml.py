@@ -131,7 +131,6 @@ class Device:
 
 
 def driver_version() -> Fact[str]:
-    """Return the driver's version."""
     return _ask("nvmlSystemGetDriverVersion", read=str)
 
 
