@@ -18,6 +18,7 @@ from capacity_tui.engine.units import GIGA, format_count
 _SIZE = re.compile(r"(?:\d+x)?\d+(?:\.\d+)?[bm]|a\d+(?:\.\d+)?b|\d+e")
 """Of a model, of what is active of it, or a number of experts, as a word of its name."""
 
+_NAMED = re.compile(r"[a-z]{3,}|\d+\.\d+(?![.\d]*[bm](?![a-z]))")  # Words and versions of a name, not its sizes
 _WORDS, _LAST_WORD = re.compile(r"[-_ ]"), re.compile(r"[-_ ]([^-_ ]+)$")
 
 
@@ -60,6 +61,16 @@ class ArchitectureTable(Table[Architecture]):
     def is_variant(self, name: str) -> bool:
         """Whether a name is known only without the words that name a variant."""
         return self.find_id(name) is not None and super()._id_of(name) is None and self._id_by_count(name) is None
+
+    def names_another(self, name: str) -> bool:
+        """Whether a name is not one of its row: it has a word or a version that no name of the row has."""
+        row_id = self.find_id(name)
+        if row_id is None or self._id_by_count(name) is not None:
+            return False
+        row = self[row_id]
+        own = key_of(" ".join(filter(None, (row.id, row.name, row.hf_id))))
+        named = set(_NAMED.findall(self.plain_name(name).casefold())) - self.variants
+        return any(key_of(word) not in own for word in named)
 
     def _id_within(self, name: str) -> str | None:
         """Return the id of the known model whose whole name, size included, a hub's name holds.

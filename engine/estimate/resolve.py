@@ -175,9 +175,8 @@ def steps_of(training: TrainingSection, batch: Number, seq_len: Number) -> Numbe
 
 def _with_notes(cluster: Cluster, plan: Plan, family: Family, weights: str, catalog: Catalog) -> Cluster:
     """Return the cluster, saying how names of the plan were understood that no row has."""
-    name = plan.model.name
-    notes = []
-    if name is not None and family.id in catalog.architectures and catalog.architectures.is_variant(name):
+    name, rows, notes = plan.model.name, catalog.architectures, []
+    if name is not None and family.id in rows and (rows.is_variant(name) or rows.names_another(name)):
         notes.append(f"{printable(name)} has the shape of {family.id}")
     if not plan.is_inference and plan.training.framework is not None:
         notes += _counted_as(plan.training.framework, catalog)

@@ -116,6 +116,8 @@ def test_a_model_computed_as_one_of_another_name_says_so_with_its_context():
     why = "airoboros 70b has the shape of llama-2-70b, which reads 4096 tokens"
     assert why in read_line("airoboros 70b 2x3090 max context").guesses
     assert not any("has the shape" in guess for guess in read_line("llama2-70b 2x a100").guesses)
+    why = "qwen 3.6 27b has the shape of qwen3.5-27b, which reads 262144 tokens"
+    assert why in read_line("serve qwen 3.6 27b on h100").guesses
 
 
 @pytest.mark.parametrize(

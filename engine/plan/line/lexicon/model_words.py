@@ -33,7 +33,6 @@ _VERSION_MARK = re.compile(r"(?<=[a-z])v(?=\d)")  # mobilenetv2
 _HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:models/)?|\.\w+_in\d+k\w*$", re.IGNORECASE)
 """The address of a hub before a name, and behind it how timm's were trained."""
 _SIZE = re.compile(r"(?P<experts>\d{1,4}x)?(?P<size>\d{1,7}(?:\.\d+)?)(?P<unit>[bm])", re.IGNORECASE)
-_LETTERS = re.compile(r"[a-z]{3,}")  # Words of a name
 _PATCH = re.compile(r"/(\d+)$")  # ViT-L/16
 _NAME_AND_VERSION = re.compile(r"([a-z]+)(\d?(?:\.\d)?)")
 _WORDS = re.compile(r"[-/]|(?<=[a-z]{3})(?=\d)")  # What stands between words of an id, and before a version
@@ -66,7 +65,7 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
     row_id = None if count_in(name) else catalog.architectures.find_id(plain)
     if row_id is not None and row_id not in catalog.networks:
         if not catalog.architectures.is_variant(plain) and not format_in_name(name):
-            return _model(row_id, _other_shape(name, catalog.architectures[row_id]))
+            return _model(row_id, _other_shape(plain, catalog.architectures[row_id], catalog))
         why = f"{_shown(name)} has the shape of {row_id}"
         # A name that says how the weights are stored stays: the plan reads that from it.
         stored = plain if catalog.architectures.find_id(name) is None else name
@@ -312,13 +311,14 @@ def _model(row_id: str, why: str = "") -> Meaning:
     return Meaning(f"model {row_id}", {MODEL: row_id}, why)
 
 
-def _other_shape(name: str, row: Architecture) -> str:
-    """Return which model of a family is meant, or that a name has the shape of another: ``olmo``, ``miqu 70b``."""
+def _other_shape(name: str, row: Architecture, catalog: Catalog) -> str:
+    """Return which model of a family is meant, or that a name has the shape of another: ``olmo``, ``magistral``."""
     if name.isalpha() and row.id != name.casefold() and row.id.startswith(name.casefold()):
         return f"{name}: {row.id} (or say which)"
-    named, meant = (set(_LETTERS.findall(text.casefold())) for text in (name, row.id))
+    if not catalog.architectures.names_another(name):
+        return ""
     reads = "" if row.max_context is None else f", which reads {row.max_context} tokens"
-    return f"{_shown(name)} has the shape of {row.id}{reads}" if named and named.isdisjoint(meant) else ""
+    return f"{_shown(name)} has the shape of {row.id}{reads}"
 
 
 def _shown(name: str) -> str:
