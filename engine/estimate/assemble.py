@@ -29,7 +29,7 @@ from capacity_tui.engine.estimate.timing.reliability import ReliabilityEstimate,
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST, StepTime, step_time
 from capacity_tui.engine.estimate.work import Phase, Work
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.numeric import Flags, Number, OnDemand, added, first_label, where
+from capacity_tui.engine.numeric import Flags, Number, OnDemand, added, any_true, first_label, where
 from capacity_tui.engine.plan import PricingSection
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
@@ -201,7 +201,11 @@ def memory_estimate(work: Work, cluster: Cluster, ranges: Ranges | None = None) 
     def interval(key: str, bytes_: Number) -> Interval:
         if ranges is None:
             return Interval.exactly(bytes_)
-        return ranges.of(key).around(bytes_).at_least(work.memory.get("weights", 0.0))
+        range_ = ranges.of(key)
+        reached = range_.around(bytes_).at_least(work.memory.get("weights", 0.0))
+        if capacity is None or not any_true(work.yielding > 0):
+            return reached
+        return reached.at_most(np.maximum(range_.around(bytes_ - work.yielding).high, capacity))
 
     return MemoryEstimate(
         per_device_bytes=interval(Figure.MEMORY_PER_DEVICE_BYTES, allocated),

@@ -248,6 +248,7 @@ class Work:
     # how its data arrive; None where the plan says nothing of them, and they are there in time
     delivery: Delivery | None = None
     stranded: Number = 0.0  # bytes it holds beyond that, in blocks that it keeps for one use and cannot give to another
+    yielding: Number = 0.0  # bytes inside the allocator that give way where the device has no room for them
     held_seconds: Number | None = None  # of one iteration where the plan holds its utilization; None where it does not
     share_on_host: Number = 0.0  # share of the model's FLOPs that processors of the host do
     host_holds: str = ""  # what lies there that could lie on the device, in words; empty for nothing

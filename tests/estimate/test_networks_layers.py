@@ -233,6 +233,18 @@ def test_convolutions_outside_the_matrix_units_are_transformed_in_memory() -> No
     assert activations("fp32") - 2 * activations("bf16") == 4 * 4 * 36 / 16 * (8 + 64) * 32 * 32
 
 
+def test_transformed_images_give_way_where_memory_is_short() -> None:
+    """The convolutions of the decoder take another algorithm where cuDNN's workspace finds no room."""
+
+    def memory(gpu: str):
+        return run("sdxl", {"image_size": 1024}, task="infer", hardware={"name": gpu}).estimate.memory
+
+    large, middle, small = (memory(name) for name in ("v100-sxm2-32gb", "v100-sxm2-16gb", "rtx-2080-ti"))
+    assert middle.reserved_bytes.high <= middle.capacity_bytes < large.reserved_bytes.high
+    assert small.fits
+    assert float(small.parts["activations"]) < float(middle.parts["activations"])
+
+
 def test_boxes_are_selected_while_the_device_waits() -> None:
     """Batches of two take far less than twice as long as one: the host's share is the same."""
 

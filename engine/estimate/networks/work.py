@@ -55,7 +55,9 @@ def network_work(
     surroundings = spec.surroundings(catalog, family)
     run = network_run(plan, network, cluster, catalog, at_once, surroundings)
     samples = run.data.global_batch / at_once
-    parts, host = network_memory(run)
+    reach = cluster.device.efficiency
+    context = context_bytes(reach.context_bytes, reach.communicator_bytes, float(run.layout.dp > 1))
+    parts, workspace, host = network_memory(run, context)
     supply = (
         supply_of(plan, network_content(spec, network), cluster, catalog)
         if run.trains and plan.data.is_stated
@@ -65,7 +67,7 @@ def network_work(
     # Products of a backward pass for each of a forward one: weights that stay have no gradient.
     backward_passes = 1.0 if run.adapters else TRAINING_FLOPS - 1.0
     samples_are: Literal["images", "samples"] = "images" if is_of_images(spec) else "samples"
-    reach, batches = cluster.device.efficiency, run.micro_batches * steps_of_sample
+    batches = run.micro_batches * steps_of_sample
     ahead = (ENCODED_AHEAD,) if run.trains and surroundings.readers else ()
     around = Phase(
         "text and picture", tuple(waiting_operators(run)), (), Schedule(run.micro_batches), run.launch_seconds
@@ -77,7 +79,8 @@ def network_work(
         host_holds="the optimizer" if run.layout.offload_optimizer else "idle parts" if run.waits_on_host else "",
         places={"at the start of the backward pass" if run.trains else "in the widest layer": sum(parts.values())},
         fragmentation=run.software.fragmentation,
-        context_bytes=context_bytes(reach.context_bytes, reach.communicator_bytes, float(run.layout.dp > 1)),
+        context_bytes=context,
+        yielding=workspace,
         phases=(
             Phase(
                 "step",
@@ -159,7 +162,7 @@ activation_bytes = formula(
 
 
 @equation(
-    "workspace = batch · elements · element_bytes · 36 / 16 · plain",
+    "transformed = batch · elements · element_bytes · 36 / 16 · plain",
     unit="B",
     source="Lavin and Gray 2016: for tiles of 4x4 a 3x3 convolution transforms windows of 6x6 into memory of its own",
     batch="samples on the device",
@@ -167,9 +170,21 @@ activation_bytes = formula(
     element_bytes=("bytes of an element", "B"),
     plain="1 where products do not run on matrix units, which multiply as they are",
 )
-def workspace_bytes(batch: Number, elements: Number, element_bytes: Number, plain: Number) -> Number:
+def transformed_bytes(batch: Number, elements: Number, element_bytes: Number, plain: Number) -> Number:
     """Bytes in which a convolution outside the matrix units keeps its transformed input and output."""
     return batch * elements * element_bytes * TRANSFORMED_TILE * plain
+
+
+workspace_bytes = formula(
+    "workspace = min(transformed, max((capacity - context) / (1 + fragmentation) - others, 0))",
+    unit="B",
+    source="PyTorch tries the next algorithm of cuDNN where the workspace of one cannot be allocated (Conv_v7.cpp)",
+    transformed=("bytes of the transformed input and output", "B", "transformed_bytes"),
+    capacity=("bytes of the device", "B", "hardware.memory_bytes"),
+    context=("bytes outside the allocator", "B", "context_bytes"),
+    fragmentation="what the allocator holds beyond its peak, as a share of it",
+    others=("bytes of all else", "B"),
+)
 
 
 bucket_bytes = formula(
@@ -192,8 +207,8 @@ surrounded_weights = formula(
 )
 
 
-def _weights_and_activations(run: NetworkRun, part: str = "") -> tuple[Number, Number]:
-    """Return the bytes of both of one network; gradients and states of a trained one come on top."""
+def _weights_and_activations(run: NetworkRun, part: str = "") -> tuple[Number, Number, Number]:
+    """Return the bytes of both of one network and of its transformed images; a trained one has more on top."""
     layout, numerics, network = run.layout, run.numerics, run.network
     shard = layout.shard if layout.zero >= 3 else 1.0
     weights = sharded_bytes.for_part(part)(run.weight_bytes, float(network.parameters), 0.0, shard, 1.0)
@@ -204,39 +219,47 @@ def _weights_and_activations(run: NetworkRun, part: str = "") -> tuple[Number, N
         float(network.kept_bytes),
         float(network.largest),
         numerics.element_bytes,
-    ) + workspace_bytes(
+    )
+    transformed = transformed_bytes(
         run.data.micro_batch,
         float(network.transformed),
         numerics.element_bytes,
         float(run.kernels.peak <= run.kernels.vector_peak),
     )
-    return weights, activations
+    return weights, activations, transformed
 
 
-def _at_the_peak(run: NetworkRun) -> tuple[Number, Number]:
-    """Return the bytes of weights and activations when memory is fullest, with what stands around the network."""
+def _at_the_peak(run: NetworkRun) -> tuple[Number, Number, Number]:
+    """Return the same when memory is fullest, with what stands around the network."""
     if not run.aside:
         return _weights_and_activations(run, Figure.MEMORY_WEIGHTS)
     around = [_weights_and_activations(part) for part in run.aside]
-    fullest, activations = _weights_and_activations(run)
+    fullest, activations, transformed = _weights_and_activations(run)
     others: Number = 0.0
-    for weights, needed in around:
+    needed = activations + transformed
+    for weights, kept, images in around:
         if run.waits_on_host:
-            fuller = weights + needed > fullest + activations
-            fullest, activations = where(fuller, weights, fullest), where(fuller, needed, activations)
+            fuller = weights + kept + images > fullest + needed
+            fullest, activations = where(fuller, weights, fullest), where(fuller, kept, activations)
+            needed = where(fuller, kept + images, needed)
         else:
-            others, activations = others + weights, np.maximum(activations, needed)
-    return surrounded_weights(fullest, others), activations
+            others, activations = others + weights, np.maximum(activations, kept)
+            needed = np.maximum(needed, kept + images)
+    return surrounded_weights(fullest, others), activations, needed - activations
 
 
-def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
-    """Return bytes inside the allocator by part, and bytes in host memory."""
+def network_memory(run: NetworkRun, context: Number) -> tuple[Mapping[str, Number], Number, Number]:
+    """Return bytes inside the allocator by part, those of them that give way to others, and bytes in host memory.
+
+    Args:
+        context: bytes outside the allocator.
+    """
     layout, numerics = run.layout, run.numerics
     trained, trains = run.trained_parameters, float(run.trains)
     shards = [layout.shard if layout.zero >= stage else 1.0 for stage in (1, 2)]
     stored_bytes = numerics.optimizer.state_bytes + numerics.master_bytes
     states = sharded_bytes.for_part(OPTIMIZER)(stored_bytes, trained, 0.0, shards[0], 1.0) * trains
-    weights, activations = _at_the_peak(run)
+    weights, activations, transformed = _at_the_peak(run)
     parts = {
         "weights": weights,
         "gradients": sharded_bytes.for_part(GRADIENTS)(numerics.gradient_bytes, trained, 0.0, shards[1], 1.0) * trains,
@@ -244,4 +267,12 @@ def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
         "activations": activations,
         "buffers": bucket_bytes(numerics.element_bytes, trained, trains * float(layout.dp > 1)),
     }
-    return parts, host_bytes(states * layout.offload_optimizer, float(run.waits_on_host) * run.stored_bytes, 0.0)
+    capacity, others = run.cluster.device.memory_bytes, sum(parts.values())
+    if capacity is not None and any_true(transformed > 0):
+        transformed = workspace_bytes(transformed, capacity, context, run.software.fragmentation, others)
+    parts["activations"] = activations + transformed
+    return (
+        parts,
+        transformed,
+        host_bytes(states * layout.offload_optimizer, float(run.waits_on_host) * run.stored_bytes, 0.0),
+    )
