@@ -223,3 +223,26 @@ def test_every_matrix_has_an_adapter_that_of_each_expert_too(model, targets, tra
     }  # fmt: skip
     parts = estimate_plan(plan_from_data(data), None, CATALOG).estimate.memory.parts
     assert float(parts["optimizer"]) == pytest.approx(8 * trained)
+
+
+@pytest.mark.parametrize(
+    ("model", "framework", "remark", "widest"),
+    [
+        # 28 layers of 64 experts of 3 matrices of 2560 x 1664, in 16 bits
+        ("aria", "transformers", "experts in 16 bits", 28 * 64 * 3 * 2560 * 1664 * 2),
+        ("aria", "unsloth", "experts packed too", 0),
+        ("llama-4-scout", "transformers", "experts packed too", 0),
+        ("mixtral-8x7b", "transformers", "experts packed too", 0),
+    ],
+)
+def test_experts_of_one_tensor_are_not_packed(model, framework, remark, widest):
+    data = {
+        "task": "finetune",
+        "model": {"name": model},
+        "training": {"seq_len": 512, "micro_batch": 1, "global_batch": 1, "framework": framework, "method": "qlora"},
+        "hardware": {"name": "h200-sxm", "devices": 1},
+    }
+    answer = estimate_plan(plan_from_data(data), None, CATALOG)
+    assert any(note.startswith(remark) for note in answer.estimate.basis.assumed)
+    weights = float(answer.estimate.memory.parts["weights"])
+    assert weights > widest if widest else weights < CATALOG.architectures[model].params_total

@@ -271,8 +271,5 @@ def network_memory(run: NetworkRun, context: Number) -> tuple[Mapping[str, Numbe
     if capacity is not None and any_true(transformed > 0):
         transformed = workspace_bytes(transformed, capacity, context, run.software.fragmentation, others)
     parts["activations"] = activations + transformed
-    return (
-        parts,
-        transformed,
-        host_bytes(states * layout.offload_optimizer, float(run.waits_on_host) * run.stored_bytes, 0.0),
-    )
+    idle = float(run.waits_on_host) * run.stored_bytes
+    return parts, transformed, host_bytes(states * layout.offload_optimizer, idle, 0.0)

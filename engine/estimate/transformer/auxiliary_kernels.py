@@ -126,7 +126,8 @@ def frozen_base_operators(run: TransformerRun) -> Iterator[Operator]:
 def _unpacking(run: TransformerRun) -> Iterator[Operator]:
     layout = run.layout
     device = run.cluster.device
-    weights = run.stacked_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
+    packed_experts = run.expert_parameters_per_layer * (run.adapter.expert_width <= 1)
+    weights = run.stacked_parameters_per_layer / layout.tp + packed_experts / (layout.ep * layout.etp)
     moved = unpacking_bytes(weights, run.adapter.frozen_bytes, run.adapter.unpacking.bytes)
     bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.stream)
     layers = run.layers_per_stage
@@ -274,7 +275,7 @@ def host_launch_seconds(run: TransformerRun) -> Number:
 
 def _unpacked_matrices(run: TransformerRun) -> Number:
     """Matrices of a layer that are unpacked one by one, those of the experts on the device too."""
-    matrices = layer_matrices(run.shape)
+    matrices = (one for one in layer_matrices(run.shape) if run.adapter.expert_width <= 1 or not one.routed)
     return sum((matrix.number / where(matrix.routed, run.layout.ep, 1.0) for matrix in matrices), start=0.0)
 
 

@@ -29,10 +29,16 @@ from capacity_tui.engine.plan.options import ADAPTED
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES
 
+_PACKS_MODULES = "bitsandbytes"
 NO_PREFERENCE, DISTILLATION, PRECOMPUTED = "none", "distillation", "precomputed"
 SCORING = frozenset({"reward", "process_reward"})  # Preferences that train a head of one value, in place of logits
-EXPERTS_TOO = "adapters beside every expert of a layer: software that keeps these in one tensor may leave them out"
+EXPERTS_TOO = (
+    "adapters beside every expert of a layer: software that keeps these in one tensor leaves them out, or doubles the "
+    "rank of gate and up, as PEFT 0.21 does"
+)
 EXPERTS_APART = "no adapters beside experts, which are one tensor in a layer: software that adapts these keeps more"
+EXPERTS_WIDE = "experts in 16 bits: they are one tensor in a layer, and bitsandbytes packs modules alone"
+EXPERTS_PACKED = "experts packed too: bitsandbytes leaves them in 16 bits where software keeps them in one tensor"
 ELSEWHERE = "answers come from an engine of their own: neither its memory nor its time is counted"
 
 
@@ -215,6 +221,8 @@ class Finetuning:
     inputs: AdapterInputs = field(default_factory=AdapterInputs)  # what a layer keeps for its adapters
     adapted: Adapted = field(default_factory=Adapted)  # the matrices that adapters stand beside
     unpacking: Unpacking = field(default_factory=Unpacking)  # what unpacking the base takes
+    packs_modules: bool = False  # whether tensors that are no modules stay as they are in a quantized base
+    expert_width: float = 1.0  # bytes of a frozen parameter of a routed expert over those of others
 
     def trained_outside(self, ends: Number, parameters: Number, towers: Number) -> Number:
         """Return the share with gradients of parameters outside the layers.
@@ -238,6 +246,8 @@ def finetuning(
         return Finetuning(towers_trained=towers)
     frozen, copies = frozen_bytes(stored, element_bytes, catalog), row.adapter_copies
     narrow = element_bytes < FP32_BYTES
+    packs_modules = stored is not None and catalog.quantizations.find(stored).family == _PACKS_MODULES
+    are_wide = packs_modules and shape.fused_experts and not shape.split_for_packing and bool(row.hub_models)
     trainable, trainable_experts = adapter_parameters(shape, adapter)
     return Finetuning(
         trainable=trainable,
@@ -252,6 +262,8 @@ def finetuning(
         inputs=adapter_inputs(shape, adapter, copies, separate=row.separate_adapters > 0),
         adapted=replace(adapted_matrices(shape, adapter, copies), fp32=float(narrow and _is_wide(adapter, row))),
         unpacking=unpacking_of(stored, frozen, element_bytes, catalog),
+        packs_modules=packs_modules,
+        expert_width=element_bytes / float(frozen) if are_wide else 1.0,
     )
 
 

@@ -248,7 +248,8 @@ def _kept(run: TransformerRun, parameters: Parameters) -> dict[str, Number]:
     shards = [where(layout.zero >= stage, layout.shard, 1.0) for stage in (1, 2, 3)]
     group = np.minimum(layout.shard, run.expert_ranks)
     expert_shards = [where(layout.zero >= stage, group, 1.0) for stage in (1, 2, 3)]
-    base = sharded_bytes(run.stored_bytes, parameters.dense, parameters.experts, shards[2], expert_shards[2])
+    experts_stored = parameters.experts * run.adapter.expert_width
+    base = sharded_bytes(run.stored_bytes, parameters.dense, experts_stored, shards[2], expert_shards[2])
     inside, experts = _trained_inside(run, parameters)
     alongside = inside + experts + run.copied_ends * (parameters.ends - parameters.towers)
     adapters = where(run.adapter.frozen_bytes > 0, numerics.weight_bytes, 0.0) * alongside

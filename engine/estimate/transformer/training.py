@@ -13,7 +13,9 @@ from capacity_tui.engine.estimate.transformer.communication import message_secon
 from capacity_tui.engine.estimate.transformer.finetuning import (
     ELSEWHERE,
     EXPERTS_APART,
+    EXPERTS_PACKED,
     EXPERTS_TOO,
+    EXPERTS_WIDE,
     objective_collectives,
     objective_operators,
 )
@@ -253,5 +255,7 @@ def _assumed(run: TransformerRun, chosen: TransformerRun) -> Iterator[str]:
         yield ELSEWHERE
     if any_true(run.shape.experts > 0) and any_true(run.adapter.inputs.up + run.adapter.inputs.down > 0):
         yield EXPERTS_APART if run.shape.fused_experts else EXPERTS_TOO
+    if any_true(run.shape.experts > 0) and run.adapter.packs_modules:
+        yield EXPERTS_WIDE if run.adapter.expert_width > 1 else EXPERTS_PACKED
     if run.data.supply is not None:
         yield from run.data.supply.assumed

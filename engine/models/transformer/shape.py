@@ -170,6 +170,7 @@ class TransformerShape(LatentSizes):
     pooler: bool = False  # a dense layer over the first token
     shared_expert_gate: bool = False  # the shared expert's output is scaled by a learned gate
     fused_experts: bool = False  # a layer's experts are one tensor, no modules that adapters stand beside
+    split_for_packing: bool = False  # Transformers makes modules of them where it packs weights
     router_scales: bool = False  # the router scales its input and each expert's output
     # weights that no other size stands for: towers of pictures and sound, what joins them, heads
     other_weights: Number = 0
