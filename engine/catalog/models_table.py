@@ -259,8 +259,8 @@ def format_in_name(name: str) -> str | None:
     bits = _EXL2_BITS.search(name)
     if bits is not None:
         return f"exl2-{float(f'{bits[1]}.{bits[2] or 0}')}"
-    words = f"-{'-'.join(_WORD.split(name.casefold()))}-"
-    return next((weights for word, weights in _formats().items() if f"-{word}-" in words), None)
+    words = set(_WORD.split(name.casefold()))
+    return next((weights for spelled, weights in _formats().items() if words.issuperset(spelled.split("-"))), None)
 
 
 @cache
