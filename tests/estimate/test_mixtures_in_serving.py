@@ -182,6 +182,14 @@ def test_every_door_reads_the_format_of_a_name(name: str, weights: str) -> None:
     assert fill(named, "balanced").plan.inference.weights == "bf16"
 
 
+@pytest.mark.parametrize(
+    ("name", "weights"), [("Llama-3.2-3B-Instruct-4bit", "mlx-4"), ("Qwen3-30B-A3B-5bit-DWQ", "mlx-5")]
+)
+def test_names_of_the_hub_of_mlx_say_their_bits(name: str, weights: str) -> None:
+    plan = plan_of_line(read_line(f"serve mlx-community/{name} on m3 max 64gb")).plan
+    assert fill(plan, "balanced").plan.inference.weights == weights
+
+
 def test_what_the_engine_cannot_read_is_taken_as_converted() -> None:
     plan, estimate = said("serve deepseek-r1 32xv100 vllm")
     assert plan.inference.weights == "bf16"
