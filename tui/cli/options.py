@@ -133,7 +133,7 @@ def listing_options(command: Command) -> Command:
     """Add the options that every catalogue has, and words without an option, by which it is filtered too."""
     for option in (
         click.option("--filter", "text", metavar="TEXT", default="", help="Only rows that contain every word of it."),
-        click.option("--list", "listing", is_flag=True, help="List the rows (the default)."),
+        click.option("--list", is_flag=True, expose_value=False, help="List the rows (the default)."),
         output_options("table", "json", "yaml"),
     ):
         command = option(command)

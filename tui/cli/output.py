@@ -12,7 +12,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
@@ -23,7 +23,6 @@ from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.segment import Segment
 
 
 CLEAR = "\r\x1b[K"  # Begins a line of a terminal anew
@@ -36,6 +35,7 @@ _NEVER_TEXT = frozenset((".pdf", ".doc", ".docx", ".odt", ".xls", ".xlsx", ".ods
 """Names of files that only other programs can write; text under such a name would open nowhere."""
 
 Command = Callable[..., object]
+StateP = ParamSpec("StateP")
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
@@ -128,6 +128,13 @@ class Output:
         else:
             self.parts(parts())
 
+    def table_or(self, parts: Callable[[], Iterable[present.Part]], text: Callable[[str], str]) -> None:
+        """Write the parts of a report as tables, unless another form is wanted: then its text."""
+        if self.form in (None, "table"):
+            self.parts(parts())
+        else:
+            self.write(text(self.form))
+
     def data(self, data: object, inputs: Iterable[str] = ()) -> None:
         self.write(self.data_text(data), inputs)
 
@@ -186,6 +193,11 @@ def tell_problems(problems: Sequence[CapacityError]) -> None:
         tell(f"capacity-tui: {problems[0].one_line()}{more}")
 
 
+def tell_faults(faults: Iterable[CapacityError]) -> None:
+    for fault in faults:
+        tell(f"capacity-tui: {fault.one_line()}")
+
+
 def say(line: str) -> None:
     """Say a result of one line on stdout."""
     click.echo(printable(line))
@@ -212,13 +224,13 @@ def as_text(parts: Iterable[RenderableType], to_file: bool = False) -> str:
     )
     with console.capture() as capture:
         for part in parts:
-            console.print(Segments(map(_printable_segment, console.render(part))), end="")
+            segments = (
+                segment if segment.control else segment._replace(text=printable_lines(segment.text))
+                for segment in console.render(part)
+            )
+            console.print(Segments(segments), end="")
     lines = capture.get().splitlines()
     return "\n".join(lines if terminal else [line.rstrip() for line in lines]) + "\n"
-
-
-def _printable_segment(segment: Segment) -> Segment:
-    return segment if segment.control else segment._replace(text=printable_lines(segment.text))
 
 
 def location_as_dict(place: Place) -> dict[str, object]:
@@ -242,6 +254,14 @@ class Progress:
     def show(self, state: Callable[[], str]) -> None:
         """Show a state from now on, which is asked for in words now and then, in another thread."""
         self._state = state
+
+    def telling(self, words: Callable[StateP, str]) -> Callable[StateP, None]:
+        """Return what is called with a state of the work, and shows it by its words."""
+
+        def tell_state(*state: StateP.args, **named: StateP.kwargs) -> None:
+            self.show(lambda: words(*state, **named))
+
+        return tell_state
 
     def end(self) -> None:
         """Show nothing more, and take the line of a terminal away."""

@@ -57,9 +57,8 @@ if TYPE_CHECKING:
     shell_complete=plan_sources.devices,
     help="The largest that some hardware tunes and runs, such as 4090, 8xh100, or detected.",
 )
-def models(listing: bool, details: str | None, hardware: str | None, text: str, output: Output) -> None:
+def models(details: str | None, hardware: str | None, text: str, output: Output) -> None:
     """List the models a plan can name, or the largest that some hardware tunes and runs."""
-    del listing
     if hardware is not None:
         _write_ladder(hardware, output)
         return
@@ -121,9 +120,8 @@ def _write_model(name: str, catalog: catalogs.Catalog, output: Output) -> None:
 @click.command()
 @listing_options
 @click.option("--details", metavar="ID", shell_complete=plan_sources.devices, help="All that is known about one.")
-def hardware(listing: bool, details: str | None, text: str, output: Output) -> None:
+def hardware(details: str | None, text: str, output: Output) -> None:
     """List the accelerators and processors a plan can name."""
-    del listing
     catalog = catalogs.load_catalog()
     tell_problems((*catalog.accelerators.problems, *catalog.processors.problems))
     if details is not None:
@@ -152,9 +150,8 @@ def _cheapest(device: str, catalog: catalogs.Catalog) -> Iterator[tuple[str, str
 @click.command()
 @listing_options
 @click.option("--details", metavar="ID", help="All that is known about one.")
-def instances(listing: bool, details: str | None, text: str, output: Output) -> None:
+def instances(details: str | None, text: str, output: Output) -> None:
     """List the cloud instances a plan can name, with prices."""
-    del listing
     write_listing(catalogs.load_catalog().instances, _INSTANCES, details, text, output)
 
 
@@ -162,9 +159,8 @@ def instances(listing: bool, details: str | None, text: str, output: Output) -> 
 @listing_options
 @click.option("--details", metavar="ID", help="All that is known about one.")
 @config_option
-def workloads(listing: bool, details: str | None, text: str, output: Output, config: Path | None) -> None:
+def workloads(details: str | None, text: str, output: Output, config: Path | None) -> None:
     """List the workloads that `fleet run` can compare instances for."""
-    del listing
     write_listing(catalogs.load_catalog(fleet_files=config).workloads, _WORKLOADS, details, text, output)
 
 
@@ -228,10 +224,6 @@ def _price(usd: float | None, day: str | None) -> str:
     return format_money(usd) + ("*" if usd is not None and catalogs.price_age(day).is_old else "")
 
 
-def _spot_price(row: catalogs.Instance) -> str:
-    return _price(row.spot_usd_per_hour, row.spot_price_date or row.price_date)
-
-
 def _amount(number: float | None, unit: str) -> str:
     return f"{number:g} {unit}" if number else ""
 
@@ -242,7 +234,7 @@ _INSTANCES: Sequence[present.Column[catalogs.Instance]] = (
         "memory", lambda row: _amount((row.accelerator_memory_gb or 0) * row.device_share, "GB"), True, True
     ),
     present.Column("on demand/h", lambda row: _price(row.on_demand_usd_per_hour, row.price_date), True, True),
-    present.Column("spot/h", _spot_price, is_right=True),
+    present.Column("spot/h", lambda row: _price(row.spot_usd_per_hour, row.spot_price_date or row.price_date), True),
     present.Column("devices", lambda row: row.devices_words),
     present.Column("network", lambda row: _amount(row.rdma_gbit or row.network_gbit, "Gbit/s"), is_right=True),
     present.Column("region", lambda row: f"{row.provider} {row.region or ''}".rstrip()),
@@ -294,7 +286,13 @@ def known_parts(model: model_shapes.KnownModel, catalog: catalogs.Catalog) -> It
 
 def _known_parts(model: model_shapes.KnownModel) -> Iterator[present.Part]:
     yield present.TextPart("\nparameters of model.spec", "strong")
-    yield present.table_part(_PARAMETER_HEADS, [_parameter_cells(*entry) for entry in model.parameters()])
+    yield present.table_part(
+        _PARAMETER_HEADS,
+        [
+            (name, present.plan_value_text(default), knob.unit, _range(knob), knob.help or knob.label.lower())
+            for name, knob, default in model.parameters()
+        ],
+    )
     if fields := tuple(_fields(model)):
         yield present.TextPart("\nalso taken in model.spec, for fields of the plan", "strong")
         yield present.table_part(_FIELD_HEADS, fields)
@@ -343,10 +341,6 @@ def _parameter(name: str, knob: schema.Knob, default: object) -> dict[str, objec
         "automatic": knob.automatic,
         "meaning": knob.help or knob.label.lower(),
     }
-
-
-def _parameter_cells(name: str, knob: schema.Knob, default: object) -> Sequence[str]:
-    return (name, present.plan_value_text(default), knob.unit, _range(knob), knob.help or knob.label.lower())
 
 
 def _range(knob: schema.Knob) -> str:

@@ -77,7 +77,7 @@ def configs(
         results: dict[str, object] = {
             entry.mode.id: {
                 **present.result_as_dict(entry.plan, entry.annotated_estimate),
-                "settings": settings_data(entry, machine),
+                "settings": [asdict(setting) for setting in settings_of(entry.plan, machine)],
             }
             for entry in chosen
         }
@@ -147,11 +147,6 @@ def _write_plans(entries: list[modes.ModePlan], folder: Path, force: bool, machi
 def settings_of(plan: plans.Plan, machine: machines.Machine | None) -> tuple[machines.Setting, ...]:
     """Return what suits a plan's hardware; what the plan decides otherwise is left out."""
     return solve.settings_for_plan(plan, machine, catalogs.load_catalog())
-
-
-def settings_data(entry: modes.ModePlan, machine: machines.Machine | None) -> list[dict[str, object]]:
-    """Return the settings that suit a configuration's hardware as plain data."""
-    return [asdict(setting) for setting in settings_of(entry.plan, machine)]
 
 
 def settings_comment(entry: modes.ModePlan, machine: machines.Machine | None) -> list[str]:

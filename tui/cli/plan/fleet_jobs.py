@@ -17,7 +17,7 @@ from capacity_tui.engine.present import fleet as fleet_texts
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.options import reaching_later
-from capacity_tui.tui.cli.output import CommandT, Output, interrupted, output_options, progress, tell
+from capacity_tui.tui.cli.output import CommandT, Output, interrupted, output_options, progress, tell, tell_faults
 from capacity_tui.tui.cli.plan.search import device_counts, names_of
 from capacity_tui.tui.cli.plan_sources import GivenPlan, config_option, machine_for, plan_options, read_plan
 
@@ -66,14 +66,10 @@ def recommend(
         names_of(hardware),
         device_counts(devices),
     )
+    catalog = catalogs.load_catalog(fleet_files=config)
     with interrupted() as stopped, progress("looking for machines") as shown:
-
-        def tell(so_far: fleet.Recommended) -> None:
-            shown.show(lambda: fleet_texts.recommended_so_far(so_far))
-
-        machines = fleet.recommend(
-            question, catalogs.load_catalog(fleet_files=config), machine_for(plan), tell, stopped
-        )
+        so_far = shown.telling(fleet_texts.recommended_so_far)
+        machines = fleet.recommend(question, catalog, machine_for(plan), so_far, stopped)
     output.report(
         lambda: fleet_texts.recommended_as_dict(machines), lambda: fleet_texts.recommended_parts(question, machines)
     )
@@ -139,8 +135,7 @@ def schedule(
                 entries = fleet.read_entries(file, sys.stdin.buffer)
             result = fleet.schedule(entries, read, None, None, seed)
     except PlanError as error:
-        for fault in (error, *error.further):
-            tell(f"capacity-tui: {fault.one_line()}")
+        tell_faults((error, *error.further))
         return error.exit_code
     for fault in result.unread:
         tell(f"capacity-tui: left out: {fault.one_line()}")
@@ -213,12 +208,9 @@ def serve(
     is_open = plan.hardware.name == "detected" and not plan.hardware.spec
     among = names_of(hardware) or (RENTED if is_open else ())
     question = _question(plan, among, load, limits)
+    catalog = catalogs.load_catalog(fleet_files=config)
     with interrupted() as stopped, progress("looking for fleets") as shown:
-
-        def tell(text: str) -> None:
-            shown.show(lambda: text)
-
-        answer = serving.serve(question, catalogs.load_catalog(fleet_files=config), machine_for(plan), stopped, tell)
+        answer = serving.serve(question, catalog, machine_for(plan), stopped, shown.telling(str))
     output.report(lambda: fleet_texts.serving_as_dict(answer), lambda: fleet_texts.serving_parts(answer))
     return NO_ANSWER if answer.best is None else 0
 

@@ -194,9 +194,8 @@ def sizes(names: tuple[str, ...], precisions: tuple[str, ...], output: Output, c
 @listing_options
 @click.option("--details", metavar="ID", help="All that is known about one.")
 @config_option
-def sets(listing: bool, details: str | None, text: str, output: Output, config: Path | None) -> None:
+def sets(details: str | None, text: str, output: Output, config: Path | None) -> None:
     """List the sets of workloads, with what each is for."""
-    del listing
     write_listing(catalogs.load_catalog(fleet_files=config).workload_sets, _SETS, details, text, output)
 
 

@@ -19,7 +19,7 @@ from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.present import fleet as fleet_texts
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.cli import plan_sources
-from capacity_tui.tui.cli.output import Output, Progress, interrupted, output_options, progress, tell_problems
+from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell_problems
 from capacity_tui.tui.cli.plan.search import names_of
 from capacity_tui.tui.cli.plan_sources import changed_plan, config_option, machine_for, settings_option, source_of
 
@@ -132,7 +132,7 @@ def migrate(
     config: Path | None,
     output: Output,
     **words: Any,
-) -> int:
+) -> None:
     """Compare a job with what it would be on every other instance: stay or move?
 
     Every instance gets as many machines as do the same: a service the fewest that answer as much, a training as many
@@ -151,15 +151,11 @@ def migrate(
     question = migrations.question_of_job(job, catalog)
     question = replace(question, plan=changed_plan(question.plan, settings))
     with interrupted() as stopped, progress("comparing instances") as shown:
-        migration = migrations.migrate(
-            question, catalog, machine_for(question.plan), partial(_show, shown, ""), stopped
-        )
-    form = output.form or "table"
-    if form == "table":
-        output.parts(fleet_texts.migration_parts(migration, top))
-    else:
-        output.write(fleet_texts.write_migration(form, migration))
-    return 0
+        so_far = shown.telling(partial(_state, ""))
+        migration = migrations.migrate(question, catalog, machine_for(question.plan), so_far, stopped)
+    output.table_or(
+        lambda: fleet_texts.migration_parts(migration, top), lambda form: fleet_texts.write_migration(form, migration)
+    )
 
 
 @click.command()
@@ -168,10 +164,10 @@ def migrate(
 @_top_option
 @config_option
 @output_options(*_FORMS)
-def run(workloads: tuple[str, ...], targets: tuple[str, ...], top: int, config: Path | None, output: Output) -> int:
+def run(workloads: tuple[str, ...], targets: tuple[str, ...], top: int, config: Path | None, output: Output) -> None:
     """Find out for workloads of the catalogue whether to move; without any, for those of basic_demos."""
     catalog = catalogs.load_catalog(fleet_files=config)
-    return _run(workloads or migrations.workloads_of((), catalog), names_of(targets), catalog, top, output)
+    _run(workloads or migrations.workloads_of((), catalog), names_of(targets), catalog, top, output)
 
 
 @click.command("set")
@@ -180,42 +176,30 @@ def run(workloads: tuple[str, ...], targets: tuple[str, ...], top: int, config: 
 @_top_option
 @config_option
 @output_options(*_FORMS)
-def run_set(names: tuple[str, ...], targets: tuple[str, ...], top: int, config: Path | None, output: Output) -> int:
+def run_set(names: tuple[str, ...], targets: tuple[str, ...], top: int, config: Path | None, output: Output) -> None:
     """Find out for all workloads of sets whether to move; without any, for those of basic_demos."""
     catalog = catalogs.load_catalog(fleet_files=config)
-    return _run(migrations.workloads_of(names, catalog), names_of(targets), catalog, top, output)
+    _run(migrations.workloads_of(names, catalog), names_of(targets), catalog, top, output)
 
 
 @click.command()
 @config_option
 @output_options("table", "json", "markdown", "yaml", "html")
-def promises(config: Path | None, output: Output) -> int:
+def promises(config: Path | None, output: Output) -> None:
     """Hold what is often promised of moving (90 % saved, 2-3 times as fast, spot 60-70 % off) against true prices."""
     catalog = catalogs.load_catalog(fleet_files=config)
     tell_problems(catalog.instances.problems)
     with interrupted() as stopped, progress("comparing instances") as shown:
-        checked = list(compat.check_promises(None, catalog, stopped, partial(_show, shown)))
-    form = output.form or "table"
-    if form == "table":
-        output.parts(compat.promises_parts(checked))
-    else:
-        output.write(compat.write_promises(form, checked))
-    return 0
+        checked = list(compat.check_promises(None, catalog, stopped, shown.telling(_state)))
+    output.table_or(lambda: compat.promises_parts(checked), lambda form: compat.write_promises(form, checked))
 
 
-def _run(names: Iterable[str], instances: tuple[str, ...], catalog: catalogs.Catalog, top: int, output: Output) -> int:
+def _run(names: Iterable[str], instances: tuple[str, ...], catalog: catalogs.Catalog, top: int, output: Output) -> None:
     for problems in (catalog.workloads.problems, catalog.workload_sets.problems, catalog.instances.problems):
         tell_problems(problems)
     with interrupted() as stopped, progress("comparing instances") as shown:
-        runs: list[migrations.WorkloadRun] = list(
-            migrations.run_workloads(names, catalog, partial(_show, shown), stopped, instances)
-        )
-    form = output.form or "table"
-    if form == "table":
-        output.parts(fleet_texts.runs_parts(runs, top))
-    else:
-        output.write(fleet_texts.write_runs(form, runs))
-    return 0
+        runs = list(migrations.run_workloads(names, catalog, shown.telling(_state), stopped, instances))
+    output.table_or(lambda: fleet_texts.runs_parts(runs, top), lambda form: fleet_texts.write_runs(form, runs))
 
 
 def _model_or_plan(file: str | None, name: str | None, catalog: catalogs.Catalog) -> str | plans.Plan:
@@ -235,10 +219,6 @@ def _model_or_plan(file: str | None, name: str | None, catalog: catalogs.Catalog
             is_path = name == "-" or "/" in name or Path(name).suffix in (".yaml", ".yml", ".json")
             raise (no_plan if is_path else no_model) from no_plan
     return name
-
-
-def _show(shown: Progress, name: str, migration: migrations.Migration) -> None:
-    shown.show(lambda: _state(name, migration))
 
 
 def _state(name: str, migration: migrations.Migration) -> str:

@@ -18,7 +18,16 @@ from capacity_tui.engine.present import frameworks
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import modes
 from capacity_tui.tui.cli import plan_sources
-from capacity_tui.tui.cli.output import Output, fault_data, location_as_dict, output_options, progress, say, tell
+from capacity_tui.tui.cli.output import (
+    Output,
+    fault_data,
+    location_as_dict,
+    output_options,
+    progress,
+    say,
+    tell,
+    tell_faults,
+)
 from capacity_tui.tui.cli.plan.plan import DOES_NOT_FIT
 from capacity_tui.tui.cli.plan_sources import (
     changed_plan,
@@ -39,6 +48,18 @@ class _Checked:
     faults: tuple[CapacityError, ...] = ()  # what is wrong with it
     remarks: tuple[tuple[Place, str], ...] = ()  # what it says in vain, and where
 
+    @property
+    def exit_code(self) -> int:
+        return max((fault.exit_code for fault in self.faults), default=0)
+
+    def tell(self, *, may_be_valid: bool = True) -> None:
+        """Tell what is wrong, or that nothing is, and what is said in vain."""
+        tell_faults(self.faults)
+        if may_be_valid and not self.faults:
+            say(f"{self.name}: valid")
+        for place, reason in self.remarks:
+            tell(f"capacity-tui: {place}: {reason}")
+
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path())
@@ -54,17 +75,13 @@ def validate(files: tuple[str, ...], flags: plan_lines.PlanFlags, output: Output
     names = sources_of(files, flags) if files or flags.is_given else ()
     if output.is_data:
         return _write_data(catalogues, [_checked(name, flags, catalog) for name in names], output)
-    _tell_faults(catalogues)
-    if not names:
-        _tell_valid(catalogues)
-        return _exit_code(catalogues)
+    catalogues.tell(may_be_valid=not names)
     codes = []
     for name in names:
         checked = _checked(name, flags, catalog)
-        _tell_faults(checked)
-        _tell_valid(checked)
-        codes.append(_exit_code(checked))
-    return max(codes)
+        checked.tell()
+        codes.append(checked.exit_code)
+    return max(codes, default=catalogues.exit_code)
 
 
 def _checked(name: str | None, flags: plan_lines.PlanFlags, catalog: catalogs.Catalog) -> _Checked:
@@ -92,22 +109,6 @@ def _checked_fleet_file(path: Path) -> _Checked | None:
     return _Checked(str(path), tuple(checked.faults), tuple((remark.place, remark.words) for remark in checked.remarks))
 
 
-def _tell_faults(checked: _Checked) -> None:
-    for fault in checked.faults:
-        tell(f"capacity-tui: {fault.one_line()}")
-
-
-def _tell_valid(checked: _Checked) -> None:
-    if not checked.faults:
-        say(f"{checked.name}: valid")
-    for place, reason in checked.remarks:
-        tell(f"capacity-tui: {place}: {reason}")
-
-
-def _exit_code(checked: _Checked) -> int:
-    return max((fault.exit_code for fault in checked.faults), default=0)
-
-
 def _write_data(catalogues: _Checked, files: list[_Checked], output: Output) -> int:
     decisive = files or [catalogues]
     data: dict[str, object] = {
@@ -124,7 +125,7 @@ def _write_data(catalogues: _Checked, files: list[_Checked], output: Output) -> 
         "catalogue": [*map(fault_data, catalogues.faults)],
     }
     output.data(data)
-    return max(map(_exit_code, decisive))
+    return max(checked.exit_code for checked in decisive)
 
 
 @click.command()

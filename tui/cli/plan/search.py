@@ -140,7 +140,7 @@ def search(
     pareto: str | None,
     address: str | None,
     output: Output,
-) -> int:
+) -> None:
     """Find the best configurations of a plan: layouts, settings, devices, device types, models.
 
     PLAN is a plan, an example, a saved plan, - for standard input, or a line in quotes such as
@@ -153,38 +153,25 @@ def search(
     answer = _searched(question, plan, address)
     if output.form == "json":
         output.data(present.search_as_dict(answer))
-        return 0
-
-    output.parts(present.search_parts(answer))
-    return 0
+    else:
+        output.parts(present.search_parts(answer))
 
 
 def _searched(question: searches.Question, plan: plans.Plan, address: str | None) -> searches.Answer:
     """Return what a search finds; it is shown meanwhile on a terminal, and Ctrl-C ends it with the best so far."""
     machine = machine_for(plan)
     with interrupted() as stopped, progress("searching") as shown:
-
-        def show(answer: searches.Answer) -> None:
-            shown.show(lambda: present.progress_text(answer))
-
+        show = shown.telling(present.progress_text)
         if address is None:
-            result = searches.search(question, None, machine, show, stopped)
-        else:
-            shared = nodes.search_on_ray(address, question, machine, show, stopped)
-            result = shared.answer
-    if address is not None:
-        _tell_of_chunks(shared)
-    return result
-
-
-def _tell_of_chunks(shared: nodes.SharedAnswer) -> None:
-    """Tell what became of the chunks of a search that was shared out."""
+            return searches.search(question, None, machine, show, stopped)
+        shared = nodes.search_on_ray(address, question, machine, show, stopped)
     if shared.resumed:
         tell(f"resumed an earlier search:  {shared.resumed} of its chunks were done")
     if shared.lost:
         tell(f"workers lost: {shared.lost} chunks were done again")
     if not shared.answer.complete:
         tell("stopped; what is done is kept, the same command resumes there")
+    return shared.answer
 
 
 NO_ANSWER = 1

@@ -157,10 +157,7 @@ def fit(
 def _fitted(source: str, question: storage.FitQuestion) -> storage.CorpusFit:
     """Return what a text is like; what was read is shown meanwhile on a terminal."""
     with interrupted() as stopped, progress("reading the text") as shown:
-
-        def show(read: storage.Read) -> None:
-            shown.show(lambda: f"{storage_texts.progress_line(read)}; ctrl-c stops")
-
+        show = shown.telling(lambda read: f"{storage_texts.progress_line(read)}; ctrl-c stops")
         corpus = storage.fit_corpus(source, question, show, stopped)
     if not corpus.complete:
         tell("stopped: these are the counts of the part that was read")

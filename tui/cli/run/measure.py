@@ -22,7 +22,7 @@ from capacity_tui.engine.runs import history as histories
 from capacity_tui.engine.runs import logs, sampling
 from capacity_tui.engine.solve import modes
 from capacity_tui.engine.units import format_bytes, format_percent, format_seconds
-from capacity_tui.tui.cli.output import Output, output_options, progress, tell
+from capacity_tui.tui.cli.output import Output, output_options, progress, tell, tell_faults
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -164,8 +164,7 @@ def _shared_runs_here(path: Path, device: str) -> int:
         runs = accuracies.read_shared(path)
     except PlanError as error:
         *others, last = (error, *error.further)
-        for fault in others:
-            tell(f"capacity-tui: {fault.one_line()}")
+        tell_faults(others)
         raise last from None
     key = clusters.device_key(_this_device(_calibrated(device))[0])
     history = opened_history()
