@@ -25,7 +25,7 @@ from capacity_tui.tui.store import Store
 from capacity_tui.tui.text import Glyphs, Span
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.comparison import Comparison
+    from capacity_tui.tui.shown.comparison import Column, Comparison
     from capacity_tui.tui.unsaved import LeftBehind, UnsavedPlans
     from capacity_tui.tui.view import Document, Engine
 
@@ -299,6 +299,13 @@ class Session:
         self._leave_requested_at = self.store.revision
         self.say("unsaved changes: w saves, q again quits without saving", "warn")
         return False
+
+    def numbers(self, consequence: str = "") -> tuple[Document, Column] | None:
+        """Return the plan and its chosen column; say that there are no numbers of it, and what follows from that."""
+        answered = self.store.answered
+        if answered is None:
+            self.say(f"no numbers for this plan yet{consequence}", "warn")
+        return answered
 
     # The user
 

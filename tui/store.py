@@ -158,6 +158,12 @@ class Store:
         return chosen or columns[len(columns) // 2]
 
     @property
+    def answered(self) -> tuple[Document, Column] | None:
+        """The plan and its chosen column; None while there are no numbers of it."""
+        document, column = self.document, self.column
+        return None if document is None or column is None or self.is_stale else (document, column)
+
+    @property
     def mode_column(self) -> Column | None:
         """The column of this plan that is chosen; the usual one where the chosen one is another plan's."""
         column = self.column

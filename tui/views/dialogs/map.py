@@ -331,10 +331,10 @@ class FieldMap:
         self.commands: Commands = {"map.show": self.show}
 
     def show(self) -> None:
-        document = self._store.document
-        if document is None or self._store.mode_column is None or self._store.is_stale:
-            self._session.say("no numbers for this plan yet", "warn")
+        numbers = self._session.numbers()
+        if numbers is None:
             return
+        document, _ = numbers
         fields = [field for field in document.fields() if not field.idle and field.kind in _NUMBERS]
         fields = [field for field in fields if self._values(field, 1)[0]]
         usual = [key for key in _USUAL if any(field.key == key for field in fields)]

@@ -10,12 +10,11 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.schema import stepped
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.comparison import Column
 from capacity_tui.tui.shown.results import AUTO, DEVICES_KEY, HARDWARE_KEY, MODEL_KEY, PINS_KEY, Choice, Field, Kind
 from capacity_tui.tui.store import OPENED, TAKEN
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.dialogs.picker import COUNTED, PATH, Picker, TrialPicker
-from capacity_tui.tui.views.plan.field_list import FieldEdits, FieldList
+from capacity_tui.tui.views.plan.field_list import FieldList, value_commands
 from capacity_tui.tui.widgets.panel import Findable, Panel
 from capacity_tui.tui.widgets.prompt import Ask, AskFollowed
 
@@ -23,7 +22,7 @@ DETECTED = "detected"
 _LONGEST_CYCLE = 12  # With more choices than this a list is shown instead of stepping through them
 
 
-class PlanEdits(FieldEdits):
+class PlanEdits:
     """Changes the fields of the plan.
 
     Args:
@@ -37,7 +36,7 @@ class PlanEdits(FieldEdits):
         self._fields = fields
         self._ask = ask
         self.commands: Commands = {
-            **self.value_commands,
+            **value_commands(self.step, self.type_value, self.automatic),
             "edit.undo": self.undo,
             "edit.redo": self.redo,
             "hardware.simulate": self.simulate,
@@ -279,9 +278,10 @@ class PlanPins:
 
     def toggle(self) -> None:
         """Pin the plan of the chosen column, or take a pinned one away."""
-        document, column = self._chosen()
-        if document is None or column is None:
+        numbers = self._session.numbers()
+        if numbers is None:
             return
+        document, column = numbers
         if column.is_pinned:
             self._change(lambda: document.unpinned(column.mode), f"{column.mode} is unpinned; u undoes that")
             return
@@ -296,18 +296,20 @@ class PlanPins:
         if column is None or not column.is_pinned:
             self._explain()
             return
-        document, column = self._chosen()
-        if document is None or column is None:
+        numbers = self._session.numbers()
+        if numbers is None:
             return
+        document, column = numbers
         self._store.choose("")
         self._session.change_to(document.taken(column.mode), TAKEN)
         self._session.say(f"{column.mode} is now the plan: u undoes that")
 
     def rename(self) -> None:
         """Ask for another name of the chosen column; of the newest pin where another kind of column is chosen."""
-        document, column = self._chosen()
-        if document is None or column is None:
+        numbers = self._session.numbers()
+        if numbers is None:
             return
+        document, column = numbers
         if not (column.is_pinned or document.pins()):
             self._session.say("only pinned columns can be renamed: P pins, c chooses", "warn")
             return
@@ -327,14 +329,6 @@ class PlanPins:
             return ""
 
         self._ask("Name of the column", old, accept)
-
-    def _chosen(self) -> tuple[Document | None, Column | None]:
-        """Return the plan and the chosen column; say why there are none."""
-        document, column = self._store.document, self._store.column
-        if document is None or column is None or self._store.is_stale:
-            self._session.say("no numbers for this plan yet", "warn")
-            return None, None
-        return document, column
 
     def _change(self, changed: Callable[[], Document], message: str = "") -> bool:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -36,6 +36,20 @@ if TYPE_CHECKING:
 SWEEP_AFTER_SECONDS = 0.15
 
 
+def swept(
+    values: Sequence[str], attempt: Callable[[str], Trial], request: Request[dict[str, Trial]]
+) -> dict[str, Trial] | None:
+    """Return what comes of each value, tried once the keys rest; None where nobody waits for it any more."""
+    if not values or request.cancelled.wait(SWEEP_AFTER_SECONDS):
+        return None
+    trials: dict[str, Trial] = {}
+    for value in values:
+        if request.cancelled.is_set():
+            return None
+        trials[value] = attempt(value)
+    return trials
+
+
 class Sweeping:
     """Has the plan tried with other values of a field, once the cursor rests on it."""
 
@@ -63,13 +77,9 @@ class Sweeping:
         steps = [stepped(field, direction, chosen=chosen, sizes=sizes) for direction in (1, -1)]
 
         def work(request: Request[dict[str, Trial]]) -> None:
-            if not values or request.cancelled.wait(SWEEP_AFTER_SECONDS):
+            trials = swept(values, partial(document.trial, field.key), request)
+            if trials is None:
                 return
-            trials: dict[str, Trial] = {}
-            for value in values:
-                if request.cancelled.is_set():
-                    return
-                trials[value] = document.trial(field.key, value)
             request.answer(trials)
             for text in steps:
                 if text is None or request.cancelled.is_set():
@@ -209,10 +219,11 @@ class Estimates:
 
     def explain(self) -> None:
         """Have the number under the cursor explained, once the keys rest: it takes several estimates."""
-        document, column, key = self._store.document, self._store.column, self._table.row_key
-        if document is None or column is None or not key or self._store.is_stale:
+        answered, key = self._store.answered, self._table.row_key
+        if answered is None or not key:
             self._why.show_explanation(None)
             return
+        document, column = answered
 
         def work(request: Request[ExplanationText]) -> ExplanationText | None:
             if request.cancelled.wait(EXPLAIN_AFTER_SECONDS):
@@ -223,10 +234,8 @@ class Estimates:
 
     def explainer(self) -> Callable[[str], ExplanationText] | None:
         """Return what explains figures of the chosen column; None while there are no numbers."""
-        document, column = self._store.document, self._store.column
-        if document is None or column is None or self._store.is_stale:
-            return None
-        return partial(document.explain, column.mode)
+        answered = self._store.answered
+        return None if answered is None else partial(answered[0].explain, answered[1].mode)
 
     def _show_explanation(self, explanation: ExplanationText) -> None:
         if not self._store.is_stale:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -312,28 +311,15 @@ def _marked(value: str, is_current: bool, trial: Trial | None) -> tuple[str, str
     return (f"[{text}]" if is_current else f" {text}"), mark.role
 
 
-class FieldEdits(ABC):
-    """Steps the field under the cursor, types its value, or leaves it to what is usual."""
-
-    @property
-    def value_commands(self) -> Commands:
-        return {
-            "value.more": partial(self.step, 1),
-            "value.less": partial(self.step, -1),
-            "value.much_more": partial(self.step, 1, big=True),
-            "value.much_less": partial(self.step, -1, big=True),
-            "value.type": self.type_value,
-            "value.auto": self.automatic,
-        }
-
-    @abstractmethod
-    def step(self, direction: int, big: bool = False) -> None:
-        """Step the field under the cursor."""
-
-    @abstractmethod
-    def type_value(self) -> None:
-        """Type the value of the field under the cursor, or pick it from a list."""
-
-    @abstractmethod
-    def automatic(self) -> None:
-        """Leave the field under the cursor to what is usual, or to the modes."""
+def value_commands(
+    step: Callable[[int, bool], None], type_value: Callable[[], None], automatic: Callable[[], None]
+) -> Commands:
+    """Return what the keys of a field do: step its value, type it or pick it, leave it to what is usual."""
+    return {
+        "value.more": partial(step, 1, False),
+        "value.less": partial(step, -1, False),
+        "value.much_more": partial(step, 1, True),
+        "value.much_less": partial(step, -1, True),
+        "value.type": type_value,
+        "value.auto": automatic,
+    }

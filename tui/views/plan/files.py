@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from capacity_tui.tui.view import Document
 
 
+_NOTHING_WRITTEN = "; nothing was written"
+
+
 class PlanFiles:
     """Puts the plan into files and on the clipboard."""
 
@@ -73,34 +76,27 @@ class PlanFiles:
 
     def export(self) -> None:
         """Show what the chosen plan can be exported as, then ask where to write it."""
-        document, column = self._store.document, self._store.column
-        if document is None or column is None or self._store.is_stale:
-            self._session.say("no numbers for this plan yet; nothing was written", "warn")
+        numbers = self._session.numbers(_NOTHING_WRITTEN)
+        if numbers is None:
             return
+        document, column = numbers
         self._exporting.choose(f"Export {document.name}, {column.mode}", lambda: document.exports(column.mode))
 
     def copy_plan(self) -> None:
-        chosen = self._chosen()
-        if chosen is not None:
-            self._session.copy(chosen[2], "copied.yaml")
+        numbers = self._session.numbers(_NOTHING_WRITTEN)
+        if numbers is None:
+            return
+        document, column = numbers
+        try:
+            self._session.copy(document.dump(column.mode), "copied.yaml")
+        except CapacityError as error:
+            self._session.say(error.one_line(), "bad")
 
     def copy_table(self) -> None:
         if self._store.is_stale or self._store.comparison is None:
             self._session.say("the table shows an earlier plan; nothing was copied", "warn")
         else:
             self._session.copy(self._table.as_text())
-
-    def _chosen(self) -> tuple[str, str, str] | None:
-        """Return name, mode and text of the chosen plan; say why there is none."""
-        document, column = self._store.document, self._store.column
-        if document is None or column is None or self._store.is_stale:
-            self._session.say("no numbers for this plan yet; nothing was written", "warn")
-            return None
-        try:
-            return document.name, column.mode, document.dump(column.mode)
-        except CapacityError as error:
-            self._session.say(error.one_line(), "bad")
-            return None
 
     def _save(self, path: Path, text: str) -> str:
         engine = self._session.engine_if_loaded
@@ -253,10 +249,10 @@ class Picturing:
         self.commands: Commands = {"why.pictures": self.ask_for_pictures}
 
     def ask_for_pictures(self) -> None:
-        document, column = self._session.store.document, self._session.store.column
-        if document is None or column is None or self._session.store.is_stale:
-            self._session.say("no numbers for this plan yet", "warn")
+        numbers = self._session.numbers()
+        if numbers is None:
             return
+        document, column = numbers
         show = partial(self._show_pictures, f"Pictures of {column.mode}")
         self._session.ask(self._screen, "pictures", lambda _: document.pictures(column.mode), show)
 

@@ -14,14 +14,12 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.schema import stepped
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import Commands, bindings
-from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.comparison import Trial
 from capacity_tui.tui.shown.results import AUTO
 from capacity_tui.tui.shown.scale import GROWTHS, SAMPLES, WAITS, Corpus
 from capacity_tui.tui.text import Line, Span, line, marked
-from capacity_tui.tui.views.plan.estimates import SWEEP_AFTER_SECONDS
-from capacity_tui.tui.views.plan.field_list import FieldEdits, FieldList
+from capacity_tui.tui.views.plan.estimates import swept
+from capacity_tui.tui.views.plan.field_list import FieldList, value_commands
 from capacity_tui.tui.widgets.head import gauge, mark_of
 from capacity_tui.tui.widgets.lines import TableLayout
 from capacity_tui.tui.widgets.panel import HeadedPanel
@@ -45,7 +43,7 @@ class CorpusFields(FieldList):
 Given = Mapping[str, str]
 
 
-class CorpusEdits(FieldEdits):
+class CorpusEdits:
     """Holds what is said of the corpus, and changes the field under the cursor."""
 
     def __init__(self, session: Session, fields: CorpusFields, ask: Ask, changed: Callable[[], object]) -> None:
@@ -55,7 +53,10 @@ class CorpusEdits(FieldEdits):
         self._session, self._fields, self._ask, self._changed = session, fields, ask, changed
         self._undone: list[Given] = []
         self._done: list[Given] = []
-        self.commands: Commands = {**self.value_commands, "value.limit": self.fill_disk}
+        self.commands: Commands = {
+            **value_commands(self.step, self.type_value, self.automatic),
+            "value.limit": self.fill_disk,
+        }
 
     @property
     def given(self) -> Given:
@@ -146,16 +147,7 @@ class CorpusSweep:
         self._requested = corpus, field.key
         values = self._fields.values_around()
 
-        def work(request: Request[dict[str, Trial]]) -> dict[str, Trial] | None:
-            if not values or request.cancelled.wait(SWEEP_AFTER_SECONDS):
-                return None
-            trials: dict[str, Trial] = {}
-            for value in values:
-                if request.cancelled.is_set():
-                    return None
-                trials[value] = corpus.trial(field.key, value)
-            return trials
-
+        work = partial(swept, values, partial(corpus.trial, field.key))
         self._session.ask(self._screen, self.SUBJECT, work, self._fields.show_trials)
 
 
