@@ -57,7 +57,6 @@ from .runs.growth_report import ranked_as_csv as ranked_as_csv
 from .runs.growth_report import ranked_as_dict as ranked_as_dict
 from .runs.growth_report import ranked_parts as ranked_parts
 from .runs.growth_report import sized_job_parts as sized_job_parts
-from .runs.growth_report import sized_jobs_as_data as sized_jobs_as_data
 from .schemas import schema_names as schema_names
 from .schemas import schema_text as schema_text
 from .search_report import needed_as_dict as needed_as_dict

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from capacity_tui.engine.present.parts import Part, TextPart, parts_as_markdown, table_part
 from capacity_tui.engine.present.pictures.text_charts import ASCII_BARS, BLOCKS
 from capacity_tui.engine.present.results import picked, plan_value_text
-from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import RATIO, Narrowing, Sensitivity, Swing
 from capacity_tui.engine.units import format_percent, format_quantity
 
@@ -17,53 +16,10 @@ TORNADO_HEADS = ("Lowest", "Highest", "Lowest with", "Highest with")
 BAR_WIDTH = 24
 
 
-@dataclass(frozen=True, slots=True)
-class TornadoRow:
-    """One thing that moves a figure, in words."""
-
-    label: str
-    bar: str  # from the lowest to the highest figure, on one scale for a table; the line is the plan as it stands
-    figures: tuple[str, str]  # the lowest figure, and the highest
-    values: tuple[str, str]  # its value with each of them
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """Figures and values, as under ``TORNADO_HEADS``."""
-        return (*self.figures, *self.values)
-
-
-@dataclass(frozen=True, slots=True)
-class TornadoTable:
-    """Fields, or unknowns, the strongest first."""
-
-    title: str  # which they are
-    rows: tuple[TornadoRow, ...]  # the strongest
-    others: int  # how many weaker ones are left out
-
-
 def tornado_headline(sensitivity: Sensitivity, plan_name: str) -> str:
     """Return the figure and its range in a sentence."""
     ends = f" ({sensitivity.figure.range_text})" if sensitivity.figure.range_text else ""
     return f"{sensitivity.figure.title} of {plan_name}: {sensitivity.figure.text}{ends}"
-
-
-def tornado_tables(sensitivity: Sensitivity, top: int, ascii_only: bool = False) -> Iterator[TornadoTable]:
-    """Yield the fields and the unknowns that move a figure most, so many of each, each table on a scale of its own."""
-    unit = sensitivity.figure.metric.unit
-    for kind, title in TITLES.items():
-        swings = [swing for swing in sensitivity.swings if swing.kind == kind]
-        if swings:
-            scale = _Scale(sensitivity.value, swings[:top], ascii_only)
-            rows = (
-                TornadoRow(
-                    swing.label,
-                    scale.bar(swing),
-                    (format_quantity(swing.low, unit), format_quantity(swing.high, unit)),
-                    (_value(swing, swing.start), _value(swing, swing.end)),
-                )
-                for swing in swings[:top]
-            )
-            yield TornadoTable(title, tuple(rows), max(len(swings) - top, 0))
 
 
 def measurement_advice(sensitivity: Sensitivity, plan_name: str) -> str:
@@ -112,12 +68,24 @@ def sensitivity_as_markdown(sensitivity: Sensitivity, plan_name: str, top: int) 
 def sensitivity_parts(sensitivity: Sensitivity, plan_name: str, top: int, ascii_only: bool = False) -> Iterator[Part]:
     """Yield the figure, what moves it with bars on one scale, and what to measure next."""
     yield TextPart(tornado_headline(sensitivity, plan_name), "strong")
-    for table in tornado_tables(sensitivity, top, ascii_only):
-        rows = ((row.label, row.bar, *row.cells) for row in table.rows)
-        right = range(2, 2 + len(TORNADO_HEADS))
-        yield table_part((table.title, "", *TORNADO_HEADS), rows, right, kept=(0,), spare=(1,))
-        if table.others:
-            yield TextPart(f"and {table.others} more with less effect", "quiet")
+    unit = sensitivity.figure.metric.unit
+    for kind, title in TITLES.items():
+        swings = [swing for swing in sensitivity.swings if swing.kind == kind]
+        shown = swings[:top]
+        if not shown:
+            continue
+        scale = _Scale(sensitivity.value, shown, ascii_only)
+        rows = (
+            (
+                *(swing.label, scale.bar(swing)),
+                *(format_quantity(figure, unit) for figure in (swing.low, swing.high)),
+                *(_value(swing, value) for value in (swing.start, swing.end)),
+            )
+            for swing in shown
+        )
+        yield table_part((title, "", *TORNADO_HEADS), rows, range(2, 2 + len(TORNADO_HEADS)), kept=(0,), spare=(1,))
+        if len(swings) > top:
+            yield TextPart(f"and {len(swings) - top} more with less effect", "quiet")
     yield TextPart(measurement_advice(sensitivity, plan_name))
 
 

@@ -72,12 +72,7 @@ def runs_as_dict(runs: Sequence[WorkloadRun]) -> dict[str, object]:
 
 
 def _run_as_dict(run: WorkloadRun) -> dict[str, object]:
-    data: dict[str, object] = {
-        "workload": run.workload,
-        "name": run.name,
-        "expected_outcome": run.expected_outcome,
-        "found_outcome": run.outcome,
-    }
+    data: dict[str, object] = {**picked(run, "workload", "name", "expected_outcome"), "found_outcome": run.outcome}
     return data if run.migration is None else {**data, **migration_as_dict(run.migration)}
 
 
@@ -180,17 +175,6 @@ def runs_parts(runs: Sequence[WorkloadRun], most: int | None = None) -> Iterator
             yield from migration_parts(run.migration, most)
 
 
-def runs_as_csv(runs: Sequence[WorkloadRun]) -> str:
-    """Return the machines of all workloads, one row each."""
-    rows = [
-        _flat(entry, {"workload": run.workload})
-        for run in runs
-        if run.migration is not None
-        for entry in (run.migration.current, *run.migration.alternatives)
-    ]
-    return _csv(rows)
-
-
 def _flat(alternative: Alternative, before: Mapping[str, object]) -> dict[str, object]:
     flat: dict[str, object] = dict(before)
     for key, value in _as_dict(alternative).items():
@@ -210,7 +194,7 @@ def _csv(rows: Sequence[Mapping[str, object]]) -> str:
 
 def write_migration(form: str, migration: Migration) -> str:
     """Return what moving would bring as json, yaml, csv, markdown or html."""
-    if form == "csv":
+    if form == "csv":  # a row for each machine, the current one first; of figures with ranges value, low and high
         return _csv([_flat(entry, {}) for entry in (migration.current, *migration.alternatives)])
     title = f"Moving from {migration.current.count} x {migration.current.instance}"
     return write_parts(form, title, migration_parts(migration), lambda: migration_as_dict(migration))
@@ -219,7 +203,13 @@ def write_migration(form: str, migration: Migration) -> str:
 def write_runs(form: str, runs: Sequence[WorkloadRun]) -> str:
     """Return what moving workloads would bring as json, yaml, csv, markdown or html."""
     if form == "csv":
-        return runs_as_csv(runs)
+        rows = [
+            _flat(entry, {"workload": run.workload})
+            for run in runs
+            if run.migration is not None
+            for entry in (run.migration.current, *run.migration.alternatives)
+        ]
+        return _csv(rows)
     return write_parts(form, "Moving workloads", runs_parts(runs), lambda: runs_as_dict(runs))
 
 

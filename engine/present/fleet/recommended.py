@@ -30,15 +30,8 @@ from capacity_tui.engine.units import (
 
 def recommended_as_dict(recommended: Recommended) -> dict[str, object]:
     """Return what to take as plain data, under the names that scripts rely on."""
-    return {
-        "cheapest": [to_builtins(entry) for entry in recommended.cheapest],
-        "fastest": [to_builtins(entry) for entry in recommended.fastest],
-        "balanced": to_builtins(recommended.balanced),
-        "evaluated": recommended.evaluated,
-        "missed": to_builtins(recommended.missed),
-        "rejected": to_builtins(recommended.rejected),
-        "complete": recommended.complete,
-    }
+    names = ("cheapest", "fastest", "balanced", "evaluated", "missed", "rejected", "complete")
+    return {name: to_builtins(value) for name, value in picked(recommended, *names).items()}
 
 
 def recommended_so_far(recommended: Recommended) -> str:

@@ -8,9 +8,8 @@ from capacity_tui.engine.errors import Place
 from capacity_tui.engine.estimate import figure
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import all_fields
-from capacity_tui.engine.plan.imports import ImportedSetting
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
-from capacity_tui.engine.present.results import plan_value_text, result_as_dict
+from capacity_tui.engine.present.results import picked, plan_value_text, result_as_dict
 from capacity_tui.engine.present.summary import further_assumptions, note_parts, verdict_part
 from capacity_tui.engine.solve import Audit, Finding
 from capacity_tui.engine.units import format_bytes
@@ -42,7 +41,16 @@ def audit_as_dict(audit: Audit) -> dict[str, object]:
     return {
         "files": [{"file": reading.file, "tool": reading.tool.name} for reading in imported.readings],
         "plan": (answer.plan if answer else imported.plan).plain_data(),
-        "settings": [_setting(path, setting) for path, setting in imported.settings.items()],
+        "settings": [
+            {
+                "field": path,
+                "value": setting.value,
+                "from": setting.level,
+                **_place(setting.place),
+                "words": setting.words,
+            }
+            for path, setting in imported.settings.items()
+        ],
         "fits": answer.estimate.fits if answer else fits,
         "verdict": answer.estimate.verdict.value if answer else verdict,
         "moments": [
@@ -52,13 +60,12 @@ def audit_as_dict(audit: Audit) -> dict[str, object]:
         "contradictions": [
             {
                 "rule": contradiction.code,
-                "title": contradiction.title,
-                "detail": contradiction.detail,
+                **picked(contradiction, "title", "detail"),
                 "places": _places(contradiction.places),
             }
             for contradiction in audit.contradictions
         ],
-        "wasted": [_wasted(entry) for entry in audit.wasted],
+        "wasted": [{**picked(entry, "code", "title", "detail"), "saves": dict(entry.saves)} for entry in audit.wasted],
         "not_modelled": [
             {**_place(entry.place), "why": entry.why} for reading in imported.readings for entry in reading.unmodelled
         ],
@@ -94,26 +101,12 @@ def _figure_rows(audit: Audit) -> list[tuple[str, str, str]]:
     return [(value.metric.label, value.text, value.range_text) for value in figures if value.number is not None]
 
 
-def _setting(path: str, setting: ImportedSetting) -> dict[str, object]:
-    return {
-        "field": path,
-        "value": setting.value,
-        "from": setting.level,
-        **_place(setting.place),
-        "words": setting.words,
-    }
-
-
 def _place(place: Place) -> dict[str, object]:
     return {"file": place.file, "line": place.line, "key": place.field}
 
 
 def _places(places: Iterable[Place]) -> list[dict[str, object]]:
     return [_place(place) for place in places]
-
-
-def _wasted(finding: Finding) -> dict[str, object]:
-    return {"code": finding.code, "title": finding.title, "detail": finding.detail, "saves": dict(finding.saves)}
 
 
 def audit_parts(audit: Audit, *, ignored: bool = False) -> Iterator[Part]:
@@ -132,22 +125,17 @@ def audit_parts(audit: Audit, *, ignored: bool = False) -> Iterator[Part]:
         yield verdict_part(audit.answer.plan, audit.answer.estimate)
         yield table_part(("figure", "value", "range"), _figure_rows(audit), right=(1,))
         yield from further_assumptions(audit.answer.estimate)
-        yield from _moments(audit)
+        if audit.memory_phases:
+            rows = (
+                (phase.name, format_bytes(phase.size), f"{format_bytes(phase.short)} too much" if phase.short else "")
+                for phase in audit.memory_phases
+            )
+            yield table_part(("phase of a step", "memory", ""), rows, right=(1,))
         if not audit.runs:
             yield from note_parts(audit.answer.plan, audit.answer.estimate)
     yield from _findings("Contradicts itself", audit.contradictions, "nothing")
     yield from _findings("Wasted", audit.wasted, "nothing found")
     yield from _not_counted(audit, ignored)
-
-
-def _moments(audit: Audit) -> Iterator[Part]:
-    """Yield the memory over a step, and where it does not fit."""
-    if audit.memory_phases:
-        rows = (
-            (phase.name, format_bytes(phase.size), f"{format_bytes(phase.short)} too much" if phase.short else "")
-            for phase in audit.memory_phases
-        )
-        yield table_part(("phase of a step", "memory", ""), rows, right=(1,))
 
 
 def _findings(title: str, findings: tuple[Finding, ...], none: str) -> Iterator[Part]:

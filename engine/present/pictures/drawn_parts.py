@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.estimate import Estimate, part_label
 from capacity_tui.engine.explain import Roofline, memory_timeline, step_timeline
+from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.present.cluster_report import curve_name, scaling_table, scaling_text
 from capacity_tui.engine.present.parts import Part, PicturePart, TablePart, TextPart
 from capacity_tui.engine.present.pictures.charts import Slice, bar_chart, roofline_chart, scaling_chart
@@ -25,10 +26,12 @@ _KERNEL_HEADS = ("Kernel", "Intensity", "Reaches", "Kernel time", "Bound by")
 
 def memory_parts(estimate: Estimate, *, is_drawn: bool) -> Iterator[Part]:
     """Yield where the memory of a device goes."""
-    slices = _memory_slices(estimate)
+    slices = _slices(estimate.memory.parts, format_bytes)
     if slices:
         yield TextPart("Where the memory goes", "strong")
-        chart = bar_chart("Memory of a device", slices, _capacity_slice(estimate))
+        capacity = estimate.memory.capacity_bytes
+        limit = None if capacity is None else Slice("capacity", float(capacity), format_bytes(float(capacity)))
+        chart = bar_chart("Memory of a device", slices, limit)
         caption = "Memory of the fullest device, as the driver shows it."
         lines = tuple(memory_lines(memory_timeline(estimate), _WIDTH))
         yield from _drawn_table(PicturePart(chart, lines, caption), "Size", slices, is_drawn=is_drawn)
@@ -36,7 +39,7 @@ def memory_parts(estimate: Estimate, *, is_drawn: bool) -> Iterator[Part]:
 
 def time_parts(estimate: Estimate, *, is_drawn: bool) -> Iterator[Part]:
     """Yield where the time of a step goes."""
-    slices = _time_slices(estimate)
+    slices = _slices(estimate.computation.parts, format_seconds)
     if slices:
         yield TextPart("Where the time goes", "strong")
         chart = bar_chart("Time of a step", slices)
@@ -65,7 +68,14 @@ def bottleneck_parts(roofline: Roofline, estimate: Estimate, *, is_drawn: bool, 
         )
         yield PicturePart(roofline_chart(roofline), tuple(roofline_lines(roofline)), caption)
     if in_full:
-        rows = tuple((f"{number} {row[0]}", *row[1:]) for number, row in enumerate(_kernel_rows(roofline), 1))
+        rows = tuple(
+            (
+                *(f"{number} {point.name}", intensity_text(point.intensity)),
+                format_flops(point.flops_per_second, per_second=True),
+                *(format_percent(point.share, 1), point.bound),
+            )
+            for number, point in enumerate(roofline.points, 1)
+        )
         yield TablePart(_KERNEL_HEADS, rows, (1, 2, 3, 4), has_swatches=is_drawn)
 
 
@@ -80,37 +90,6 @@ def scalability_parts(estimate: Estimate, *, is_drawn: bool) -> Iterator[Part]:
     yield scaling_table(estimate.scalability)
 
 
-def _memory_slices(estimate: Estimate) -> tuple[Slice, ...]:
-    parts = estimate.memory.parts.items()
-    return tuple(
-        Slice(part_label(name), float(size), format_bytes(float(size))) for name, size in parts if float(size) > 0
-    )
-
-
-def _capacity_slice(estimate: Estimate) -> Slice | None:
-    """Return the memory of a device; None where it is unknown."""
-    capacity = estimate.memory.capacity_bytes
-    return None if capacity is None else Slice("capacity", float(capacity), format_bytes(float(capacity)))
-
-
-def _time_slices(estimate: Estimate) -> tuple[Slice, ...]:
-    parts = estimate.computation.parts.items()
-    return tuple(
-        Slice(part_label(name), float(seconds), format_seconds(float(seconds)))
-        for name, seconds in parts
-        if float(seconds) > 0
-    )
-
-
-def _kernel_rows(roofline: Roofline) -> tuple[tuple[str, ...], ...]:
-    """Return the kernels of a roofline as cells under ``_KERNEL_HEADS``."""
-    return tuple(
-        (
-            point.name,
-            intensity_text(point.intensity),
-            format_flops(point.flops_per_second, per_second=True),
-            format_percent(point.share, 1),
-            point.bound,
-        )
-        for point in roofline.points
-    )
+def _slices(parts: Mapping[str, Number], text: Callable[[float], str]) -> tuple[Slice, ...]:
+    sizes = {name: float(size) for name, size in parts.items()}
+    return tuple(Slice(part_label(name), size, text(size)) for name, size in sizes.items() if size > 0)

@@ -158,11 +158,8 @@ _LATER = ("efficiency", "metric", "time", "peak memory", "")
 
 
 def measured_as_dict(series: Series) -> dict[str, object]:
-    return {
-        "measured": [to_builtins(entry) for entry in series.measured],
-        "wanted": series.wanted,
-        "complete": series.complete,
-    }
+    """Return the runs of a series as plain data."""
+    return {"measured": to_builtins(series.measured), **picked(series, "wanted", "complete")}
 
 
 def measured_parts(measured: Sequence[Measurement], size: str) -> Iterator[Part]:
@@ -188,11 +185,8 @@ def measured_line(measurement: Measurement, is_known: bool) -> str:
 
 
 def ranked_as_dict(series: Series, ranked: Sequence[RankedSetting]) -> dict[str, object]:
-    return {
-        "ranked": [to_builtins(ranked_setting) for ranked_setting in ranked],
-        "wanted": series.wanted,
-        "complete": series.complete,
-    }
+    """Return ranked settings as plain data, under the names that scripts rely on."""
+    return {"ranked": to_builtins(ranked), **picked(series, "wanted", "complete")}
 
 
 def ranked_parts(series: Series, ranked: Sequence[RankedSetting]) -> Iterator[Part]:
@@ -230,10 +224,6 @@ def ranked_as_csv(ranked: Sequence[RankedSetting]) -> str:
         {**ranked_setting.set, **{name: getattr(ranked_setting, name) for name in columns}} for ranked_setting in ranked
     )
     return csv_table((*keys, *columns), rows)
-
-
-def sized_jobs_as_data(jobs: Sequence[SizedJob]) -> list[object]:
-    return [to_builtins(sized_job) for sized_job in jobs]
 
 
 def sized_job_parts(job: SizedJob) -> Iterator[Part]:

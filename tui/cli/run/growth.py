@@ -284,7 +284,7 @@ def _written(
     runs: Iterable[present.Part] = (),
 ) -> str:
     if output.is_data:
-        needed = {"recommended": present.sized_jobs_as_data(jobs)} if jobs else {}
+        needed = {"recommended": present.to_builtins(jobs)} if jobs else {}
         return output.data_text({**(measured or {}), **present.growth_as_dict(fits), **needed})
     needs = (part for job in jobs for part in present.sized_job_parts(job))
     return output.parts_text((*runs, *present.growth_parts(fits), *needs))
