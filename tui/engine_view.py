@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 from capacity_tui.engine.catalog import Architecture as ArchitectureRow
 from capacity_tui.engine.catalog import Catalog, load_catalog, price_age
 from capacity_tui.engine.catalog import Instance as InstanceRow
-from capacity_tui.engine.catalog.rows import Region as RegionRow
 from capacity_tui.engine.machine import Machine, detect
 from capacity_tui.engine.models import known_models
 from capacity_tui.engine.plan import Plan, pinned
@@ -67,7 +66,7 @@ class CapacityEngine:
 
     def detect(self) -> tuple[HardwareRow, ...]:
         self._machine = detect()
-        return machine_rows(self._machine)
+        return tuple(machine_rows(self._machine))
 
     def machine_report(self, document: Document | None, ascii_only: bool) -> tuple[Part, ...]:
         machine = self._detected()
@@ -266,13 +265,10 @@ def _age(row: InstanceRow) -> str:
 
 def _regions(catalog: Catalog) -> Iterator[Choice]:
     """What can be asked for: what an offer says of itself, such as any host of a marketplace, cannot."""
-    rows = (row for row in catalog.regions.values() if row.provider or len(row.areas) == 1)
-    return (Choice(row.id, row.id, _region_text(row)) for row in rows)
-
-
-def _region_text(row: RegionRow) -> str:
-    parts = (row.provider, row.name, ", ".join(row.areas)) if row.provider else ("part of the world", row.name)
-    return " · ".join(filter(None, parts))
+    for row in catalog.regions.values():
+        if row.provider or len(row.areas) == 1:
+            parts = (row.provider, row.name, ", ".join(row.areas)) if row.provider else ("part of the world", row.name)
+            yield Choice(row.id, row.id, " · ".join(filter(None, parts)))
 
 
 def _plans() -> Iterator[Choice]:

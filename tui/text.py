@@ -40,6 +40,12 @@ def marked(here: bool, *parts: Span | str) -> Line:
     return line(Span("▌" if here else " ", "accent"), *parts, selected=here)
 
 
+def list_row(here: bool, title: str, detail: str, titled: int, width: int, role: str = "value") -> Line:
+    """Return a line of an item: its title in so many cells, and what goes with it in the rest of the width."""
+    detailed = Span(left(detail, max(width - titled - 2, 0)), "dim")
+    return marked(here, Span(left(title, titled), role), " ", detailed)
+
+
 def plain_text(lines: Iterable[Line]) -> str:
     """Return lines as text, without styles and blanks at their ends."""
     return "\n".join(content.plain.rstrip() for content in lines) + "\n"

@@ -50,21 +50,17 @@ def parse(text: str, file: str) -> Theme:
     if unknown := next((field for field in values if field not in {*colours, *switches, *texts}), None):
         raise CapacityError("unknown field of a theme", place=Place(file, field=unknown))
     variables = {**{field: colours[field] for field in _COLOURS}, **{field: texts[field] for field in _STYLES}}
+    # What Textual's own style sheets need in a theme of the terminal's colours.
+    ansi = BUILTIN_THEMES["ansi-dark" if switches["dark"] else "ansi-light"].variables
+    usual = ansi if switches["ansi"] else {}
     base: dict[str, Any] = {field: colours[field] for field in _BASE}
     return Theme(
         name=f"capacity-{texts['name']}",
         dark=switches["dark"],
         ansi=switches["ansi"],
-        variables={**_ansi_variables(switches), **variables},
+        variables={**usual, **variables},
         **base,
     )
-
-
-def _ansi_variables(switches: Mapping[str, bool]) -> dict[str, str]:
-    """Return the variables that Textual's own style sheets need in a theme of the terminal's colours."""
-    if not switches["ansi"]:
-        return {}
-    return BUILTIN_THEMES["ansi-dark" if switches["dark"] else "ansi-light"].variables
 
 
 def _text(values: Mapping[str, object], field: str, file: str) -> str:

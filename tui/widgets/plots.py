@@ -92,11 +92,6 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 _ASCII = " .:-=+*#@"
 
 
-def samples_per_cell(glyphs: Glyphs) -> int:
-    """Return how many samples stand side by side in one cell."""
-    return 2 if glyphs is Glyphs.BRAILLE else 1
-
-
 def plot(values: Sequence[float | None], width: int, height: int, maximum: float, glyphs: Glyphs) -> list[str]:
     """Draw the newest values at the right.
 
@@ -108,7 +103,7 @@ def plot(values: Sequence[float | None], width: int, height: int, maximum: float
     Returns:
         The rows, from the top down, each exactly ``width`` cells.
     """
-    per_cell = samples_per_cell(glyphs)
+    per_cell = 2 if glyphs is Glyphs.BRAILLE else 1
     steps = 4 if glyphs is Glyphs.BRAILLE else len(_BLOCKS) - 1
     newest = list(values)[max(len(values) - width * per_cell, 0) :]
     padded = [*repeat(None, width * per_cell - len(newest)), *newest]

@@ -98,8 +98,10 @@ def compared_run_rows(first: RunRecord, second: RunRecord) -> list[tuple[str, ..
     """Return a row a figure that two entries have, predicted and measured, as under ``COMPARED_HEADS``."""
     rows: list[tuple[str, ...]] = []
     for key in dict.fromkeys((*first.actual, *second.actual, *first.predicted, *second.predicted)):
-        for word, read in (("measured", _measured), ("predicted", _central)):
-            a, b = read(first, key), read(second, key)
+        for word, a, b in (
+            ("measured", first.actual.get(key), second.actual.get(key)),
+            ("predicted", _central(first, key), _central(second, key)),
+        ):
             if a is not None or b is not None:
                 texts = (_figure_text(key, a), _figure_text(key, b))
                 rows.append((f"{_label(first, key)}, {word}", *texts, _change(a, b)))
@@ -159,10 +161,6 @@ def _figure_text(key: str, value: float | None) -> str:
     return _NONE if value is None else format_quantity(value, _unit(key))
 
 
-def _measured(run: RunRecord, key: str) -> float | None:
-    return run.actual.get(key)
-
-
 def _central(run: RunRecord, key: str) -> float | None:
     return run.predicted.get(key, {}).get("value")
 
@@ -172,7 +170,7 @@ def _predicted(run: RunRecord, key: str) -> str:
 
 
 def _actual(run: RunRecord, key: str) -> str:
-    return _figure_text(key, _measured(run, key))
+    return _figure_text(key, run.actual.get(key))
 
 
 def _range(run: RunRecord, key: str) -> str:

@@ -30,7 +30,6 @@ _HOUR = 3600.0
 _OLD = "*"  # Behind a price that is old
 _NOW = "now"
 _NOTE = 40  # Cells of the first warning in the table; the panel beside it has all of them whole
-_OFFER, _COUNT, _HOURLY, _TIME, _COST, _SHORT, _SAVING = range(7)
 
 
 @dataclass(frozen=True)
@@ -207,7 +206,6 @@ _OF_THE_JOB = (
 
 
 def page_of(offer: Alternative, *, is_current: bool) -> ExplanationText:
-    """Return the page of an offer."""
     saving = offer.saving_percent
     return ExplanationText(
         key=offer.instance,

@@ -223,16 +223,12 @@ def parts_of(plan: Plan, given: Mapping[str, str]) -> tuple[Field, ...]:
         words=_GOAL_WORDS,
     )
     limits = _INFER_LIMITS if task == "infer" else _TRAIN_LIMITS
-    usual = {"devices": _usual_devices(plan), **_plan_limits(plan)}
+    count = plan.hardware.devices
+    usual = {"devices": f"1..{max(8, count)}" if isinstance(count, int) else "1..8", **_plan_limits(plan)}
     if given.get("solve"):
         usual |= {"hardware": OWN, "devices": OWN}
     parts = (goal, *limits, *_FREE, replace(_SOLVE, choices=_SOLVED[task]), _PER_KIND)
     return tuple(replace(part, text=given.get(part.key, usual.get(part.key, part.text))) for part in parts)
-
-
-def _usual_devices(plan: Plan) -> str:
-    count = plan.hardware.devices
-    return f"1..{max(8, count)}" if isinstance(count, int) else "1..8"
 
 
 def _plan_limits(plan: Plan) -> Mapping[str, str]:

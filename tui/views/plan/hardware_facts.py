@@ -26,11 +26,6 @@ from capacity_tui.tui.view import Reading
 
 _PEAKS = ("bf16", "fp16", "fp32")
 _LOADS = {"GPU", "VRAM", "CPU", "RAM"}
-_SMALLEST_RATE = 1e6  # A graph of bytes a second is full at this much at least, so that noise stays low
-
-
-def machine_rows(machine: Machine) -> tuple[HardwareRow, ...]:
-    return tuple(_machine_rows(machine))
 
 
 def cluster_rows(plan: Plan, cluster: Cluster, machine: Machine | None) -> tuple[HardwareRow, ...]:
@@ -170,7 +165,7 @@ def _percent(value: float | None) -> str:
     return "" if value is None else format_percent(value / 100)
 
 
-def _machine_rows(machine: Machine) -> Iterator[HardwareRow]:
+def machine_rows(machine: Machine) -> Iterator[HardwareRow]:
     yield from _accelerator_rows(machine)
     cpu = machine.cpu
     cores = cpu.physical_cores.value or cpu.usable_threads.value

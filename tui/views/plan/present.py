@@ -112,7 +112,8 @@ def setting_reason(filled: ModePlan, mode: str, key: str) -> ExplanationText | N
     """Return why a mode chose a setting, and what of its shares it uses; None for a key that is a figure."""
     if key.startswith(_SHARE):
         share = _share(filled.annotated_estimate, key)
-        return None if share is None else _share_explained(share, filled, mode, key)
+        title = f"share of {key.removeprefix(_SHARE)} ({mode})"
+        return None if share is None else ExplanationText(key, title, filled.mode.line, share.words)
     if key.partition(".")[0] not in {"training", "parallelism", "inference", "model", "watch", "recovery"}:
         return None
     if key in ROOM:
@@ -134,11 +135,6 @@ def _room_explained(filled: ModePlan, mode: str, key: str) -> ExplanationText:
     what = "prompt" if key == ROOM[1] else "batch"
     how = f"the largest {what} that fits a device beside weights and workspace, all else unchanged"
     return ExplanationText(key=key, title=f"{value.title} ({mode})", formula=how, result=value.text)
-
-
-def _share_explained(share: UsedShare, filled: ModePlan, mode: str, key: str) -> ExplanationText:
-    words = filled.mode.line
-    return ExplanationText(key=key, title=f"share of {share.figure} ({mode})", formula=words, result=share.words)
 
 
 def _share(estimate: Estimate, key: str) -> UsedShare | None:
@@ -285,7 +281,6 @@ class PinnedPlans:
     kept: dict[int, tuple[Plan, Machine | None, ModePlan]] = field(default_factory=dict)
 
     def filled(self, plan: Plan, machine: Machine | None, catalog: Catalog) -> ModePlan:
-        """Return the estimate of a plan."""
         known = self.kept.get(id(plan))
         if known is None or known[0] is not plan or known[1] is not machine:
             known = plan, machine, fill(plan, "balanced", machine, catalog)
