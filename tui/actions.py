@@ -5,8 +5,8 @@ What an action does is said where it is heard: a ``Commanded`` screen, panel or 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from textual.binding import Binding, BindingType
 from textual.keys import key_to_character
@@ -243,12 +243,77 @@ def bindings(scope: str) -> list[BindingType]:
     ]
 
 
+_TO_THE_END = 100_000  # Lines
+_MOVES = (
+    ("up,k", "move(-1)", "Up"),
+    ("down,j", "move(1)", "Down"),
+    ("g,home", f"move(-{_TO_THE_END})", "First"),
+    ("G,end", f"move({_TO_THE_END})", "Last"),
+)
+_LISTED = (("up,ctrl+p", "move(-1)", "Up"), ("down,ctrl+n", "move(1)", "Down"))
+_WITH_ENTRY = ("start", "picker", "trials")  # Dialogs that take their keys, but for escape, before the line typed into
+DIALOGS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
+    "text": (
+        ("escape,question_mark,f1", "dismiss", "Close"),
+        *_MOVES,
+        ("pageup", "scroll_page(-1)", "One page up"),
+        ("pagedown", "scroll_page(1)", "One page down"),
+        ("y", "copy", "Copy"),
+        ("E", "export", "Export as pictures"),
+    ),
+    "export": (("escape,q", "dismiss(None)", "Cancel"), *_MOVES, ("enter", "write", "Write"), ("y", "copy", "Copy")),
+    "picker": (
+        ("escape", "leave", "Cancel"),
+        *_LISTED,
+        ("pageup", "move(-10)", "Ten up"),
+        ("pagedown", "move(10)", "Ten down"),
+    ),
+    "trials": (("tab", "sort", "Sort"),),
+    "start": (("escape", "leave", "Go to the plan"), ("tab", "complete", "Complete"), *_LISTED),
+    "map": (
+        ("escape,q", "dismiss(None)", "Cancel"),
+        ("left,h", "move(-1, 0)", "Left"),
+        ("right,l", "move(1, 0)", "Right"),
+        ("up,k", "move(0, -1)", "Up"),
+        ("down,j", "move(0, 1)", "Down"),
+        ("enter", "take", "Take"),
+        ("tab", "turn", "Memory or time"),
+        ("E", "export", "Export as a picture"),
+        ("x", "pick(0)", "Field across"),
+        ("y", "pick(1)", "Field down"),
+    ),
+    "prompt": (("escape", "withdraw", "Cancel"),),
+}
+"""Keys of dialogs, which settings leave as they are: keys, the dialog's own action, and what that does."""
+
+
+def dialog_bindings(dialog: str) -> list[BindingType]:
+    return [
+        Binding(keys, action, title, priority=dialog in _WITH_ENTRY and keys != "escape")
+        for keys, action, title in DIALOGS[dialog]
+    ]
+
+
 def key_codes(action: Action, keymap: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(key.strip() for key in keymap.get(action.id, action.keys).split(","))
 
 
 def key_names(action: Action, keymap: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(map(_key_name, key_codes(action, keymap)))
+
+
+_NAMED = re.compile(r"\{([a-z]+\.[a-z_]+)(:last)?\}")
+
+
+def with_keys(text: str, keymap: Mapping[str, str]) -> str:
+    """Return a text with keys for actions in braces: the first of ``{edit.undo}``, the last of ``{edit.undo:last}``."""
+    actions = {action.id: action for action in ACTIONS}
+
+    def key(match: re.Match[str]) -> str:
+        action = actions.get(match[1])
+        return key_names(action, keymap)[-1 if match[2] else 0] if action else match[0]
+
+    return _NAMED.sub(key, text)
 
 
 def checked_keymap(keymap: Mapping[str, str], file: str) -> dict[str, str]:
@@ -304,84 +369,3 @@ def _key_name(key: str) -> str:
         return ("^" if modifier == "ctrl" else f"{modifier}-") + _key_name(rest)
     character = key_to_character(key)
     return character if character and character.isprintable() and character != " " else key
-
-
-ADVICE_APPLIED = "advice.applied"  # What `a` counts as where there was advice to apply
-
-
-class _Step(NamedTuple):
-    """One key to try."""
-
-    actions: frozenset[str]  # any of these does it
-    text: str  # what to do and what comes of it
-    brief: str  # the same where there is no room
-    is_of_plan: bool = False  # whether the key does this on the plan alone, not in other views
-
-
-_STEPS = (
-    _Step(
-        frozenset(("value.more", "value.less", "value.much_more", "value.much_less", "value.type")),
-        "j moves to a field, + or - steps it: the lines above say at once what changes (? all keys, esc ends this)",
-        "j to a field, + steps it (esc ends this)",
-        is_of_plan=True,
-    ),
-    _Step(
-        frozenset((ADVICE_APPLIED, "edit.undo")),
-        "a applies the best advice of panel 6, where there is any; u undoes any edit",
-        "a applies the best advice, u undoes an edit",
-        is_of_plan=True,
-    ),
-    _Step(
-        frozenset(("view.find",)),
-        "space f finds the best plan: all layouts and hardware, within your limits; esc comes back",
-        "space f finds the best plan; esc comes back",
-    ),
-    _Step(
-        frozenset(("view.run",)),
-        "space r shows a run beside its prediction: an example until you watch one of yours; esc comes back",
-        "space r shows a run beside its prediction",
-    ),
-    _Step(
-        frozenset(("file.export",)),
-        "E writes the plan for your framework, engine or scheduler, or as a report (esc comes back to Plan first)",
-        "E writes the plan for your framework",
-    ),
-)
-
-
-class Guide:
-    """Says which key to try next, where that was not seen yet."""
-
-    def __init__(self, is_wanted: bool) -> None:
-        self._at = 0 if is_wanted else len(_STEPS)
-        self._is_done = False
-
-    @property
-    def is_over(self) -> bool:
-        return self._at == len(_STEPS)
-
-    @property
-    def has_begun(self) -> bool:
-        return self._at > 0 or self._is_done
-
-    def wordings(self, *, on_plan: bool) -> tuple[str, ...]:
-        """Return what to try now, the longest wording first; nothing while one still looks at what came of it."""
-        if self.is_over or self._is_done:
-            return ()
-        step = _STEPS[self._at]
-        if step.is_of_plan and not on_plan:
-            return ()
-        return tuple(f"{self._at + 1} of {len(_STEPS)}: {text}" for text in (step.text, step.brief))
-
-    def take(self, action: str) -> None:
-        self._is_done |= not self.is_over and action in _STEPS[self._at].actions
-
-    def go_on(self) -> bool:
-        """Go on to the next key once another came, and return whether that ends it."""
-        if not self._is_done:
-            return False
-        self._at, self._is_done = self._at + 1, False
-        return self.is_over
-
-    def end(self) -> None:
-        self._at, self._is_done = len(_STEPS), False

@@ -246,7 +246,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
 
     def action_help_quit(self) -> None:
         """Say how to quit, to whoever tries Ctrl-C."""
-        self.session.say("q quits")
+        self.session.say("{app.quit} quits")
 
     # Painting
 

@@ -18,7 +18,7 @@ from textual.worker import get_current_worker
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder, settings_file
-from capacity_tui.tui.actions import Guide
+from capacity_tui.tui.guide import Guide
 from capacity_tui.tui.requests import Fault, Request, reported
 from capacity_tui.tui.settings import Settings, expanded, save_setting, shortened, write_file
 from capacity_tui.tui.store import Store
@@ -211,7 +211,7 @@ class Session:
         if words:
             self.say(words)
         elif replaces_changes:
-            self.say("u brings back the previous plan and its changes")
+            self.say("{edit.undo} brings back the previous plan and its changes")
         self.plan_changed()
         if document.answered_in:
             self.app.call_after_refresh(self._show_answer, document.answered_in, words)
@@ -239,7 +239,7 @@ class Session:
             self.store.open(document, path, is_saved=False)
         self.unsaved.restored_from(kept)
         self.plan_changed()
-        self.say("restored; w saves it", "good")
+        self.say("restored; {file.save} saves it", "good")
 
     def change(self, key: str, text: str) -> str:
         """Change a field of the plan; return why that was refused, or an empty text."""
@@ -297,7 +297,7 @@ class Session:
         if not self.store.unsaved or self._leave_requested_at == self.store.revision:
             return True
         self._leave_requested_at = self.store.revision
-        self.say("unsaved changes: w saves, q again quits without saving", "warn")
+        self.say("unsaved changes: {file.save} saves, {app.quit} again quits without saving", "warn")
         return False
 
     def numbers(self, consequence: str = "") -> tuple[Document, Column] | None:
@@ -324,7 +324,7 @@ class Session:
         self.remember("hint", False)
 
     def say(self, text: str, role: str = "value") -> None:
-        """Say something in the status line, until the next key."""
+        """Say something in the status line, until the next key; actions stand in braces for their keys."""
         self.status.publish(Span(text, role))
 
     def fail(self, fault: Fault) -> None:

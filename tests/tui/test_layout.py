@@ -59,6 +59,15 @@ async def test_own_keys_replace_the_default_ones(make_app: MakeApp) -> None:
         assert "4096" in row(pilot, "config", "Sequence")
 
 
+async def test_hints_and_messages_name_own_keys(make_app: MakeApp) -> None:
+    app = make_app(settings={"keys": {"pin.toggle": "B", "pin.rename": "f6"}})
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "3", "B")
+        assert "B pin" in str(app.screen.query_one("#plans", Panel).border_subtitle)
+        assert "f6 renames it, B on it unpins it" in shown(pilot, "note")
+
+
 async def test_wrong_keymap_is_reported_and_the_default_keys_stay(make_app: MakeApp) -> None:
     async with make_app(settings={"keys": {"edit.und": "f5"}}).run_test(size=WIDE) as pilot:
         await settle(pilot)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from textual import events
 from textual.app import App, ComposeResult
@@ -40,6 +40,12 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
     VIEW: ClassVar[str] = ""  # Its name in ``VIEWS``
     AUTO_FOCUS: ClassVar[str] = ""
     BINDINGS: ClassVar[list[BindingType]] = bindings("view")
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give a view its keys."""
+        if "BINDINGS" not in vars(cls):
+            cls.BINDINGS = bindings(cls.VIEW)
+        super().__init_subclass__(**options)
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -251,7 +257,8 @@ class RowActions:
         self._table.taken = row.key
         self._table.repaint()
         self._session.change_to(changed, next(iter(row.change)))
-        self._session.say(f"applied to the plan; u undoes it, esc {self._screen.back_does}", "good")
+        keys = f"{{edit.undo}} undoes it, {{view.back}} {self._screen.back_does}"
+        self._session.say(f"applied to the plan; {keys}", "good")
 
     def pin(self) -> None:
         """Put the rows that are marked, or the one under the cursor, beside the plan."""
@@ -272,10 +279,10 @@ class RowActions:
         from capacity_tui.tui.shown.results import PINS_KEY
 
         if before != self._session.store.document:
-            self._session.say("the plan has changed meanwhile; P pins it now", "warn")
+            self._session.say("the plan has changed meanwhile; {pin.toggle} pins it now", "warn")
             return
         names = [name for name in after.pins() if name not in before.pins()]
         self._keep(after)
         self._session.change_to(after, PINS_KEY)
         are = "is" if len(names) == 1 else "are"
-        self._session.say(f"{', '.join(names)} {are} pinned beside the plan; u undoes that", "good")
+        self._session.say(f"{', '.join(names)} {are} pinned beside the plan; {{edit.undo}} undoes that", "good")

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.actions import ACTIONS, VIEWS, Action, heard_in, key_codes, key_names
+from capacity_tui.tui.actions import ACTIONS, VIEWS, Action, heard_in, key_codes, key_names, with_keys
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.text import MOVED, Line, Span, clip, fit, line, spread
 from capacity_tui.tui.widgets.lines import Bar, Painted
@@ -194,7 +194,8 @@ class NoteLine(Bar):
         note = self._note()
         if not note:
             return line()
-        wordings = [span._replace(text=f" {printable(span.text)}") for span in note]
+        keymap = self._session.settings.keys
+        wordings = [span._replace(text=f" {printable(with_keys(span.text, keymap))}") for span in note]
         shown = next((span for span in wordings if cell_len(span.text) <= width), wordings[-1])
         return line(shown._replace(text=clip(shown.text, width)))
 
@@ -267,7 +268,7 @@ class NoteLine(Bar):
 
     def _way_out(self) -> Span | None:
         way = self._session.store.way_out
-        return Span(f"→ {way.verdict.words} (a): {way.title}", "bad") if way else None
+        return Span(f"→ {way.verdict.words} ({{advice.apply}}): {way.title}", "bad") if way else None
 
     def _moved(self) -> Span | None:
         """Return which other fields the last edit changed, and why."""
@@ -280,7 +281,8 @@ class NoteLine(Bar):
     def _left_behind(self) -> Span | None:
         """Return what an earlier run left behind while nobody has decided on it."""
         left = self._session.left_behind
-        return Span(f"unsaved changes from the last session: {left}; O restores", "warn") if left else None
+        note = f"unsaved changes from the last session: {left}; {{file.restore}} restores"
+        return Span(note, "warn") if left else None
 
     def _warning(self) -> Span | None:
         """Return the gravest of what to know before relying on the plan."""

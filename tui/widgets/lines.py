@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -21,9 +21,13 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from capacity_tui.engine.printable import printable
-from capacity_tui.tui.actions import Commanded
+from capacity_tui.tui.actions import Commanded, with_keys
 from capacity_tui.tui.requests import Answered
+from capacity_tui.tui.session import HasSession
 from capacity_tui.tui.text import Line, left, right, to_ascii
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.shown.results import TableColumn
 
 Shown = TypeVar("Shown")
 _NO_LINE = Line()
@@ -122,7 +126,6 @@ class Lines(Guarded, Widget):
         return tuple(self._line_at(y) for y in range(min(self.size.height, len(self._lines))))
 
     def show(self, lines: Sequence[Line], reveal: range | None = None, pinned: int = 0) -> None:
-        """Show other lines."""
         before = [self._line_at(y) for y in range(self.size.height)]
         self._lines, self._shown_in = tuple(lines), self.size
         self._pinned = pinned if pinned < self.size.height else 0
@@ -139,6 +142,10 @@ class Lines(Guarded, Widget):
 
     def on_resize(self) -> None:
         self.repaint()
+
+    def with_keys(self, text: str) -> str:
+        """Return a text with a key, as the settings have it, in place of each action that it names in braces."""
+        return with_keys(text, cast("HasSession", self.app).session.settings.keys)
 
     def scroll_lines(self, offset: int) -> None:
         start, height = self.top + offset, self.size.height - self._pinned
@@ -294,22 +301,6 @@ def joined(texts: Sequence[str], widths: Sequence[int], at_right: Sequence[bool]
     return tuple(cell + " " * GAP for cell in cells[:-1]) + tuple(cells[-1:])
 
 
-class ColumnLike(Protocol):
-    """What a layout asks of a column."""
-
-    @property
-    def title(self) -> str:
-        """What stands over it."""
-
-    @property
-    def rank(self) -> int:
-        """Return 0 where it is never left out for want of room; of the others the highest goes first."""
-
-    @property
-    def is_number(self) -> bool:
-        """Whether it stands at the right."""
-
-
 class TableLayout(NamedTuple):
     """The columns of a table that there is room for."""
 
@@ -322,7 +313,7 @@ class TableLayout(NamedTuple):
     @classmethod
     def of(
         cls,
-        columns: Sequence[ColumnLike],
+        columns: Sequence[TableColumn],
         rows: Sequence[Sequence[str]],
         room: int,
         *,

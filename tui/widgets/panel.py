@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from textual import events
@@ -45,6 +45,12 @@ class Panel(Commanded, Lines, can_focus=True):
         @property
         def control(self) -> Panel:
             return self.panel
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give a panel the keys that are heard in it."""
+        if "BINDINGS" not in vars(cls):
+            cls.BINDINGS = bindings(cls.SCOPE or cls.TITLE.lower())
+        super().__init_subclass__(**options)
 
     def __init__(self) -> None:
         super().__init__(id=self.TITLE.lower())
@@ -179,7 +185,7 @@ class Panel(Commanded, Lines, can_focus=True):
         self.move(direction * max(self.item_count(), len(self.lines)))
 
     def keys(self) -> str:
-        """Return what stands in the lower edge while the panel has the focus."""
+        """Return what stands in the lower edge while the panel has the focus, actions in braces for their keys."""
         return self.KEYS
 
     def edge(self) -> str:
@@ -189,7 +195,7 @@ class Panel(Commanded, Lines, can_focus=True):
         return f"{self.top + 1}–{last} of {len(self.lines)}" if hidden > 0 else ""
 
     def _set_edge(self) -> None:
-        keys = self.keys() if self.is_current else ""
+        keys = self.with_keys(self.keys()) if self.is_current else ""
         parts = [part for part in (keys, self.edge()) if part]
         text = " · ".join(parts)
         if cell_len(text) > self.size.width - 4:

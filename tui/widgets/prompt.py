@@ -9,11 +9,12 @@ from rich.highlighter import Highlighter
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
+from capacity_tui.tui.actions import dialog_bindings
 from capacity_tui.tui.text import Line, Span, clip, fit, fold, line
 from capacity_tui.tui.widgets.lines import Guarded, Lines
 
@@ -30,7 +31,7 @@ AskFollowed = Callable[[str, str, Accept, Follow], None]  # The same, with what 
 class Prompt(Guarded, Vertical):
     """Asks a question, and asks on while the answer is refused."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "withdraw", "Cancel")]
+    BINDINGS: ClassVar[list[BindingType]] = dialog_bindings("prompt")
 
     class Closed(Message):
         """The question is answered or withdrawn."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
-from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.text import Line, Span, clip, line, wrap
 from capacity_tui.tui.views.dialogs.export import Exporting
@@ -29,7 +27,6 @@ class CloudScreen(QueryScreen):
     """Compares offers of clouds for the current plan."""
 
     VIEW = "cloud"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("cloud")
     HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (160, "-broad")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-middle"), (36, "-tall")]  # noqa: RUF012
 
@@ -150,7 +147,7 @@ class Offer(Why):
     NUMBER = 3
     TITLE = "Offer"
     SCOPE = "why"
-    KEYS = "enter opens a figure, backspace goes back"
+    KEYS = "{why.follow} opens a figure, {why.back} goes back"
     NOTHING = "Choose an offer to see its cost, its migration and its risks."
 
     def __init__(self) -> None:

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container, Vertical
 
-from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import Table
@@ -34,7 +32,6 @@ class ClusterScreen(PanelScreen):
     VIEW = "cluster"
     FOCUSES_LATER = True
     AUTO_FOCUS: ClassVar[str] = "#nodes"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("cluster")
     HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (116, "-broad"), (160, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (32, "-tall")]  # noqa: RUF012
 
@@ -137,10 +134,9 @@ _LONGEST_NAME = 24
 class Nodes(HeadedPanel):
     """Rows of nodes, first all of them; those of another plan stay, dimmed, until others come."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("nodes")
     NUMBER = 1
     TITLE = "Nodes"
-    KEYS: ClassVar[str] = "enter uses free nodes · + - finer, coarser"
+    KEYS = "{cluster.take} uses free nodes · {cluster.finer} {cluster.coarser} finer, coarser"
 
     def __init__(self) -> None:
         super().__init__()
@@ -240,7 +236,6 @@ class Nodes(HeadedPanel):
 class PlacementLevels(Panel):
     """Levels from the outermost in, and sentences below; those of another plan stay, dimmed, until others come."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("placement")
     NUMBER = 2
     TITLE = "Placement"
 
@@ -274,7 +269,6 @@ class PlacementLevels(Panel):
 class Queue(HeadedPanel):
     """Jobs in the order of the queue, or why there are none."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("queue")
     NUMBER = 3
     TITLE = "Queue"
 

@@ -9,19 +9,19 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
 from capacity_tui.engine.errors import CapacityError, StorageError
 from capacity_tui.engine.files import storage_error
+from capacity_tui.tui.actions import dialog_bindings
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import expanded, shortened, write_file
 from capacity_tui.tui.shown.results import Export
-from capacity_tui.tui.text import Line, Span, clip, fold, left, line, wrap
-from capacity_tui.tui.views.dialogs.text_dialog import MOVES
+from capacity_tui.tui.text import Line, Span, fold, line, list_row, wrap
 from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
 from capacity_tui.tui.widgets.prompt import Ask
 
@@ -186,12 +186,7 @@ _LEAST_ROWS = 4
 class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
     """Shows the forms a plan can be written in, read in a thread; returns the one that is to be written."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss(None)", "Cancel"),
-        *MOVES,
-        Binding("enter", "write", "Write"),
-        Binding("y", "copy", "Copy"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = dialog_bindings("export")
 
     def __init__(self, session: Session, title: str, read: Callable[[], tuple[Export, ...]]) -> None:
         super().__init__()
@@ -268,12 +263,4 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
 
     def _line(self, export: Export, index: int, width: int) -> Line:
         titled = max(_NARROWEST_TITLE, *(cell_len(one.title) + _BETWEEN for one in self._exports))
-        titled = min(titled, 2 * width // 3)
-        room = max(width - titled - _BETWEEN, 0)
-        return line(
-            Span("▌" if index == self._cursor else " ", "accent"),
-            Span(left(export.title, titled), "value"),
-            " ",
-            Span(left(clip(export.detail, room), room), "dim"),
-            selected=index == self._cursor,
-        )
+        return list_row(index == self._cursor, export.title, export.detail, min(titled, 2 * width // 3), width)

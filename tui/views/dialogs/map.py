@@ -8,7 +8,7 @@ from typing import ClassVar, TypeAlias
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -17,7 +17,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import around
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.actions import Commands
+from capacity_tui.tui.actions import Commands, dialog_bindings
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import Trial, short_value, time_against
@@ -45,18 +45,7 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         attempt: tries the plan; runs in a thread.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss(None)", "Cancel"),
-        Binding("left,h", "move(-1, 0)", "Left"),
-        Binding("right,l", "move(1, 0)", "Right"),
-        Binding("up,k", "move(0, -1)", "Up"),
-        Binding("down,j", "move(0, 1)", "Down"),
-        Binding("enter", "take", "Take"),
-        Binding("tab", "turn", "Memory or time"),
-        Binding("E", "export", "Export as a picture"),
-        Binding("x", "pick(0)", "Field across"),
-        Binding("y", "pick(1)", "Field down"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = dialog_bindings("map")
 
     def __init__(
         self,
@@ -351,7 +340,7 @@ class FieldMap:
         refusal = self._session.apply(change)
         fields = () if self._store.document is None else self._store.document.fields()
         words = ", ".join(f"{field.label} {change[field.key]}" for field in fields if field.key in change)
-        self._session.say(refusal or f"{words}: u undoes it", "bad" if refusal else "good")
+        self._session.say(refusal or f"{words}: {{edit.undo}} undoes it", "bad" if refusal else "good")
 
     def _values(self, field: Field, reach: int) -> tuple[tuple[str, ...], int]:
         """Return the values around that of a field, and which is its own; none where it has none."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.fuzzy import FuzzySearch
@@ -17,11 +17,12 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from capacity_tui.engine.record import dataclass
+from capacity_tui.tui.actions import dialog_bindings
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import ORDERS, Trial, best_of, is_called
 from capacity_tui.tui.shown.results import Choice
-from capacity_tui.tui.text import Line, Span, clip, left, line
+from capacity_tui.tui.text import Line, Span, clip, left, line, list_row, marked
 from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.lines import GAP, ClosesOnce, Lines, fitted
 from capacity_tui.tui.widgets.prompt import Entry
@@ -46,13 +47,7 @@ COUNTED = Typed("8xH100-SXM", lambda text: _COUNTED.fullmatch(text) is not None)
 class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
     """Shows what there is, best match first; returns the id, or what was typed where that is an answer itself."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Cancel"),
-        Binding("up,ctrl+p", "move(-1)", "Up", priority=True),
-        Binding("down,ctrl+n", "move(1)", "Down", priority=True),
-        Binding("pageup", "move(-10)", "Ten up", priority=True),
-        Binding("pagedown", "move(10)", "Ten down", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = dialog_bindings("picker")
 
     def __init__(
         self,
@@ -162,14 +157,9 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
         return None
 
     def _line(self, choice: Choice, index: int, width: int) -> Line:
-        title = min(max(_TITLE_WIDTH, width // 3), width)
-        return line(
-            Span("▌" if index == self._cursor else " ", "accent"),
-            Span(left(choice.title, title), "best" if choice.id == self._current else "value"),
-            " ",
-            Span(left(clip(choice.detail, max(width - title - 2, 0)), max(width - title - 2, 0)), "dim"),
-            selected=index == self._cursor,
-        )
+        titled = min(max(_TITLE_WIDTH, width // 3), width)
+        role = "best" if choice.id == self._current else "value"
+        return list_row(index == self._cursor, choice.title, choice.detail, titled, width, role)
 
 
 _TITLE = 28
@@ -183,7 +173,7 @@ _AT_ONCE = 4  # Rows that are shown together, so that a slow line is not kept bu
 class TrialPicker(Picker):
     """A picker whose rows say whether the plan fits with them, what it needs, and what an hour costs."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "sort", "Sort", priority=True)]
+    BINDINGS: ClassVar[list[BindingType]] = dialog_bindings("trials")
 
     def __init__(
         self,
@@ -300,7 +290,7 @@ class TrialPicker(Picker):
         best = self._best.get(choice.id, "")
         room = _TITLE - len(best)
         return (
-            Span(left(clip(choice.title, room), room), "best" if choice.id == self._current else "value"),
+            Span(left(choice.title, room), "best" if choice.id == self._current else "value"),
             Span(f"{best} ", "good"),
         )
 
@@ -312,11 +302,7 @@ class TrialPicker(Picker):
         trial = self._trials.get(choice.id)
         mark = mark_of(trial.verdict) if trial else Span("…", "dim")
         used = _TITLE + 4
-        shown = [
-            Span("▌" if index == self._cursor else " ", "accent"),
-            Span(f"{mark.text} ", mark.role),
-            *self._titled(choice),
-        ]
+        shown = [Span(f"{mark.text} ", mark.role), *self._titled(choice)]
         detail = choice.detail
         if trial and trial.reason:
             detail = trial.reason
@@ -326,8 +312,8 @@ class TrialPicker(Picker):
                 shown.append(Span(_cell(text, name, size), "value"))
                 used += size
         room = max(width - used, 0)
-        shown.append(Span(left(clip(detail, room), room) if room >= _LEAST_DETAIL else " " * room, "dim"))
-        return line(*shown, selected=index == self._cursor)
+        shown.append(Span(left(detail if room >= _LEAST_DETAIL else "", room), "dim"))
+        return marked(index == self._cursor, *shown)
 
 
 def _cell(text: str, name: str, size: int) -> str:

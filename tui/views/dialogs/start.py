@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -18,10 +18,11 @@ from textual.widgets import Input
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.record import dataclass
+from capacity_tui.tui.actions import dialog_bindings
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import shortened
-from capacity_tui.tui.text import Line, Span, clip, left, line, to_ascii, wrap
+from capacity_tui.tui.text import Line, Span, clip, line, list_row, to_ascii, wrap
 from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
 from capacity_tui.tui.widgets.prompt import Entry
 
@@ -63,12 +64,7 @@ _LOOKS = (
 class StartPrompt(ModalScreen[None], ClosesOnce[None]):
     """Asks what is wanted; what is entered becomes the plan."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Go to the plan"),
-        Binding("tab", "complete", "Complete", priority=True),
-        Binding("up,ctrl+p", "move(-1)", "Up", priority=True),
-        Binding("down,ctrl+n", "move(1)", "Down", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = dialog_bindings("start")
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -269,15 +265,8 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         return [*lines, *[line()] * (_MOST_GUESSES + _SLACK - len(lines)), line()]
 
     def _row(self, start: _Start, here: bool, width: int) -> Line:
-        title = min(max(len(_PLACEHOLDER) + 2, width // 2), width - 1)
-        room = max(width - title - 2, 0)
-        return line(
-            Span("▌" if here else " ", "accent"),
-            Span(left(clip(start.title, title), title), "value"),
-            " ",
-            Span(left(clip(start.words, room), room), "dim"),
-            selected=here,
-        )
+        titled = min(max(len(_PLACEHOLDER) + 2, width // 2), width - 1)
+        return list_row(here, start.title, start.words, titled, width)
 
 
 def _recent(plan: RecentPlan) -> _Start:

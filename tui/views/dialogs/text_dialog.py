@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import groupby
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from capacity_tui.tui.actions import ACTIONS, QUERY_VIEWS, Action, key_names
+from capacity_tui.tui.actions import ACTIONS, QUERY_VIEWS, Action, dialog_bindings, key_names, with_keys
 from capacity_tui.tui.text import Line, Span, left, line, plain_text, to_ascii, wrap
 from capacity_tui.tui.widgets.lines import ClosesOnce, DrawnLines
-
-_TO_THE_END = 100_000
-
-MOVES: Final[list[BindingType]] = [
-    Binding("up,k", "move(-1)", "Up"),
-    Binding("down,j", "move(1)", "Down"),
-    Binding("g,home", f"move(-{_TO_THE_END})", "First"),
-    Binding("G,end", f"move({_TO_THE_END})", "Last"),
-]
-"""Heard as ``action_move`` with a number of lines."""
 
 
 class TextLines(DrawnLines):
@@ -65,14 +55,7 @@ class ScrollsText:
 class TextDialog(ScrollsText, ModalScreen[None], ClosesOnce[None]):
     """Shows lines that are laid out for the width there is."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,f1", "dismiss", "Close"),
-        *MOVES,
-        Binding("pageup", "scroll_page(-1)", "One page up"),
-        Binding("pagedown", "scroll_page(1)", "One page down"),
-        Binding("y", "copy", "Copy"),
-        Binding("E", "export", "Export as pictures"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = dialog_bindings("text")
 
     def __init__(
         self,
@@ -120,22 +103,23 @@ _ABOUT = {
     "why": "Where the number under the cursor of panel 3 comes from: formula, inputs, sources and what would "
     "change it most.",
     "advice": "What would improve the plan, best first, with all that it does to memory, time and cost. If nothing "
-    "fits, these are the ways to make it fit. Applying one is an edit like any other: u undoes it.",
+    "fits, these are the ways to make it fit. Applying one is an edit like any other: {edit.undo} undoes it.",
     "live": "What this machine is doing now.",
     "question": "What to search for: the best plans for the goal within the limits, over all that is left open. "
-    "Change a line with enter or + and -, reset it with backspace; the rows follow at once.",
+    "Change a line with enter or {question.more} and {question.less}, reset it with {question.clear}; the rows follow "
+    "at once.",
     "found": "The plans that answer the question, best first. A dot marks the Pareto front of the two figures in the "
-    "chart. Applying one is an edit like any other: u undoes it.",
+    "chart. Applying one is an edit like any other: {edit.undo} undoes it.",
     "offers": "The plan on every instance one can rent, the current one first. Saving is how much less the same work "
     "costs in a month; a star marks prices older than 90 days.",
     "offer": "The offer under the cursor in full: its cost, its migration and its risks. Enter opens a figure and "
-    "shows where it comes from; backspace goes back.",
+    "shows where it comes from; {why.back} goes back.",
     "devices": "The plan on more and fewer devices, with the knee of its efficiency. Enter applies a row to the plan "
-    "as one edit; tab switches between one batch for all devices and one for each.",
+    "as one edit; {scale.growth} switches between one batch for all devices and one for each.",
     "storage": "What the plan stores on disk and reads back: its data, its checkpoints, and how long a step waits "
     "for either.",
     "corpus": "A corpus cut into patterns of several levels. A field that says auto follows the plan, or the usual "
-    "value; u undoes the last change.",
+    "value; {edit.undo} undoes the last change.",
     "levels": "What the patterns of each level take in a store that keeps each of them once. The charts show how "
     "that grows with the corpus, and how often patterns of the level under the cursor occur.",
     "machine": "All that is known about this machine and how it is known, its score, and what suits it. Measuring "
@@ -148,18 +132,20 @@ _KEYS = 18
 def help_lines(
     panel: str, keymap: Mapping[str, str], settings: str, width: int, about: tuple[str, str] = ("", "")
 ) -> list[Line]:
-    """Return the help."""
+
+    def wrapped(text: str) -> list[Line]:
+        return [line(Span(piece, "value")) for piece in wrap(with_keys(text, keymap), width)]
+
     what, meaning = about
-    lines = [line(Span(what, "heading")), *(line(Span(text, "value")) for text in wrap(meaning, width)), line()]
-    lines = [*(lines if meaning else []), line(Span(panel.capitalize(), "heading"))]
-    lines += [line(Span(text, "value")) for text in wrap(_ABOUT.get(panel, ""), width)]
+    lines = [line(Span(what, "heading")), *wrapped(meaning), line()] if meaning else []
+    lines += [line(Span(panel.capitalize(), "heading")), *wrapped(_ABOUT.get(panel, ""))]
     groups = sorted(ACTIONS, key=lambda action: _order(action.group))
     for group, actions in groupby(groups, key=lambda action: action.group):
         lines += [line(), line(Span(group, "heading"))]
         lines += [_key_line(action, keymap, width) for action in actions]
     lines += [line(), line(Span("Other keys", "heading"))]
     other = f"Write the name on the right and the keys below `keys:` in {settings}, such as `edit.undo: U`."
-    return lines + [line(Span(text, "value")) for text in wrap(other, width)]
+    return lines + wrapped(other)
 
 
 def _order(group: str) -> int:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from textual.binding import BindingType
 
 from capacity_tui.engine.present.pictures import is_logarithmic
 from capacity_tui.engine.units import format_number
-from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.text import Glyphs, Line, Span, clip, line, to_ascii, wrap
 from capacity_tui.tui.views.query_view.results import ResultTable
@@ -28,7 +26,6 @@ class FindScreen(QueryScreen):
     """Finds plans around the current one."""
 
     VIEW = "find"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("find")
 
     def __init__(self, session: Session) -> None:
         front = Front(session.glyphs)
@@ -175,7 +172,7 @@ def why_nothing(results: Results) -> str:
     """Return why there are no rows: what excluded most."""
     most = next(iter((*results.missed, *results.excluded)), None)
     why = f": {format_number(most.count)} excluded, {most.rule}" if most else ""
-    return f"nothing found{why}; r shows why"
+    return f"nothing found{why}; {{found.rules}} shows why"
 
 
 def _lines(excluded: Sequence[Rejected], width: int) -> Iterator[Line]:

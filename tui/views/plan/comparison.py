@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from textual.binding import BindingType
 
-from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.store import Baseline
 from capacity_tui.tui.text import MOVED, Line, Span, clip, left, line, right, wrap
 from capacity_tui.tui.widgets.head import gauge, worded
@@ -36,10 +34,9 @@ _HEAD = 2  # Lines above the quantities: the names of the plans and their verdic
 class ComparisonTable(Panel):
     """The table of plans."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("plans")
     NUMBER = 3
     TITLE = "Plans"
-    KEYS = "enter explain · x baseline · P pin · s sort"
+    KEYS = "{plans.enter} explain · {baseline.column} baseline · {pin.toggle} pin · {plans.sort} sort"
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +57,6 @@ class ComparisonTable(Panel):
     def show_comparison(
         self, comparison: Comparison | None, column: Column | None, baseline: Baseline, stale: bool
     ) -> None:
-        """Show a comparison."""
         key = self.row_key
         self._comparison, self._baseline, self.is_old = comparison, baseline, stale
         self._mode = column.mode if column else ""
@@ -114,7 +110,8 @@ class ComparisonTable(Panel):
 
     def keys(self) -> str:
         chosen = self._chosen()
-        return "enter load · R rename · P unpin" if chosen and chosen.is_pinned else self.KEYS
+        is_pinned = chosen is not None and chosen.is_pinned
+        return "{plans.enter} load · {pin.rename} rename · {pin.toggle} unpin" if is_pinned else self.KEYS
 
     def edge(self) -> str:
         remarks = self._comparison.remarks if self._comparison else ()

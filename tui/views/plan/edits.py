@@ -283,12 +283,14 @@ class PlanPins:
             return
         document, column = numbers
         if column.is_pinned:
-            self._change(lambda: document.unpinned(column.mode), f"{column.mode} is unpinned; u undoes that")
+            message = f"{column.mode} is unpinned; {{edit.undo}} undoes that"
+            self._change(lambda: document.unpinned(column.mode), message)
             return
         before = set(document.pins())
         if self._change(lambda: document.pinned(column.mode)) and self._store.document is not None:
             name = next(name for name in self._store.document.pins() if name not in before)
-            self._session.say(f"{column.head} is pinned as {name}: R renames it, P on it unpins it")
+            keys = "{pin.rename} renames it, {pin.toggle} on it unpins it"
+            self._session.say(f"{column.head} is pinned as {name}: {keys}")
 
     def enter(self) -> None:
         """Take a pinned plan over as the plan; go to the explanation of any other."""
@@ -302,7 +304,7 @@ class PlanPins:
         document, column = numbers
         self._store.choose("")
         self._session.change_to(document.taken(column.mode), TAKEN)
-        self._session.say(f"{column.mode} is now the plan: u undoes that")
+        self._session.say(f"{column.mode} is now the plan: {{edit.undo}} undoes that")
 
     def rename(self) -> None:
         """Ask for another name of the chosen column; of the newest pin where another kind of column is chosen."""
@@ -311,7 +313,7 @@ class PlanPins:
             return
         document, column = numbers
         if not (column.is_pinned or document.pins()):
-            self._session.say("only pinned columns can be renamed: P pins, c chooses", "warn")
+            self._session.say("only pinned columns can be renamed: {pin.toggle} pins, {column.next} chooses", "warn")
             return
         old = column.mode if column.is_pinned else list(document.pins())[-1]
 

@@ -114,7 +114,7 @@ class Sweeping:
             if number is not None:
                 rung = rungs[int(number)]
                 refusal = self._session.apply(rung.change)
-                text = refusal or f"{rung.way} {rung.model}, {rung.room}: u undoes it"
+                text = refusal or f"{rung.way} {rung.model}, {rung.room}: {{edit.undo}} undoes it"
                 self._session.say(text, "bad" if refusal else "good")
 
         self._session.app.push_screen(Picker(self._session, _LADDER, read), picked)
@@ -271,10 +271,10 @@ class Estimates:
         if row is None:
             return
         if row.value is None:
-            self._session.say(f"{row.label} cannot be sorted by; w saves")
+            self._session.say(f"{row.label} cannot be sorted by; {{file.save}} saves")
             return
         order = f"sorted by {row.label}, best first" if self._store.sort(row.key) else "plans unsorted"
-        self._session.say(f"{order}; w saves" if self._store.is_changed else order)
+        self._session.say(f"{order}; {{file.save}} saves" if self._store.is_changed else order)
         self.show_columns()
 
     def forget_edit(self) -> bool:

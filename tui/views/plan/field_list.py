@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from textual.binding import BindingType
 
 from capacity_tui.engine.units import format_count, format_number
-from capacity_tui.tui.actions import Commands, bindings
+from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.shown.comparison import short_value, time_against
 from capacity_tui.tui.text import MOVED, Line, Span, clip, left, line, wrap
 from capacity_tui.tui.widgets.head import mark_of
@@ -35,10 +34,9 @@ _OTHERS = "── all other fields"  # Stands between the fields that matter and
 class FieldList(Panel):
     """The fields of the plan; the one under the cursor says more."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("config")
     NUMBER = 2
     TITLE = "Config"
-    KEYS = "enter edit"
+    KEYS = "{value.type:last} edit"
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +68,6 @@ class FieldList(Panel):
         before: Mapping[str, str],
         moved: Mapping[str, str],
     ) -> None:
-        """Show a plan."""
         key = self.field.key if self.field else ""
         self._chosen, self._before, self._moved = chosen, before, moved
         if not self._shows_all or {field.key for field in fields} != {field.key for field in self._listed}:
@@ -273,7 +270,6 @@ def _limit(value: float) -> str:
 
 
 _INDENT = 2
-_IMPOSSIBLE = "–"
 
 
 def sweep_lines(

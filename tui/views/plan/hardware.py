@@ -6,13 +6,12 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from textual.binding import BindingType
 from textual.dom import DOMNode
 
-from capacity_tui.tui.actions import Commands, bindings
+from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.requests import Fault, Request, reported
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import FASTEST_SECONDS, SLOWEST_SECONDS
@@ -32,10 +31,9 @@ _UNSURE = {"assumed", "simulated"}
 class Hardware(Panel):
     """Facts with their origin at the right."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("hardware")
     NUMBER = 1
     TITLE = "Hardware"
-    KEYS = "enter simulate · backspace back"
+    KEYS = "{hardware.enter} simulate · {hardware.back} back"
     # what is known about the machine; None while it is looked at
     rows: Painted[tuple[HardwareRow, ...] | None] = Painted(None)
 
@@ -87,7 +85,7 @@ class Live(Panel):
 
     NUMBER = 5
     TITLE = "Live"
-    KEYS = ", pause · [ ] rate"
+    KEYS = "{live.pause} pause · {live.slower} {live.faster} rate"
     state = Painted("")  # the interval, or that sampling is paused
 
     def __init__(self, glyphs: Glyphs) -> None:

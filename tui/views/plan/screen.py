@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical
 
-from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.views.plan.comparison import ComparisonTable
@@ -40,7 +38,6 @@ class PlanScreen(PanelScreen):
     _prompt: Prompt
     _sweeping: Sweeping
     VIEW = "plan"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("plan")
     AUTO_FOCUS: ClassVar[str] = "#config"
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
         (0, "-tiny-width"),

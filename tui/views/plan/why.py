@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from textual.binding import BindingType
 from textual.dom import DOMNode
 
 from capacity_tui.engine.record import dataclass
-from capacity_tui.tui.actions import ADVICE_APPLIED, Commands, bindings
+from capacity_tui.tui.actions import Commands
+from capacity_tui.tui.guide import ADVICE_APPLIED
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.text import Line, Span, clip, fit, fold, left, line, spread, wrap
@@ -49,10 +49,9 @@ class Page:
 class Why(Panel):
     """Formula, the numbers put into it, sources, assumptions and the strongest lever; each number opens."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("why")
     NUMBER = 4
     TITLE = "Why"
-    KEYS = "enter follows, backspace goes back"
+    KEYS = "{why.follow} follows, {why.back} goes back"
     NOTHING = "Choose a row of panel 3 to see where its number comes from."
 
     def __init__(self) -> None:
@@ -203,10 +202,9 @@ _INDENT = 4
 class AdviceList(Panel):
     """Advice, the best first; the one that a key takes is marked."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("advice")
     NUMBER = 6
     TITLE = "Advice"
-    KEYS = "a apply"
+    KEYS = "{advice.apply} apply"
     subject = Painted("")  # what the advice is on, where that is not the chosen column
 
     def __init__(self) -> None:
@@ -219,7 +217,6 @@ class AdviceList(Panel):
         return self._advice[self.cursor] if self._advice else None
 
     def show_advice(self, advice: tuple[Advice, ...] | None, *, stale: bool, urgent: bool = False) -> None:
-        """Show advice."""
         self.set_class(urgent, "-urgent")
         if (advice, stale) != (self._advice, self.is_old):
             if advice != self._advice:
@@ -231,7 +228,8 @@ class AdviceList(Panel):
         if self.chosen is None:
             return "", ""
         change = ", ".join(f"{key} to {value}" for key, value in self.chosen.change.items())
-        return self.chosen.title, f"It sets {change}, as one edit that u undoes. {self.chosen.caution}".rstrip()
+        meaning = f"It sets {change}, as one edit that {{edit.undo}} undoes. {self.chosen.caution}"
+        return self.chosen.title, meaning.rstrip()
 
     def findable(self) -> Sequence[Findable]:
         return [Findable(advice.title, tuple(advice.change), advice.caution) for advice in self._advice or ()]
@@ -264,8 +262,9 @@ class AdviceList(Panel):
 
     def _lines_of(self, advice: Advice, index: int, width: int) -> list[Line]:
         here = index == self.cursor
-        mark, role = self._mark(advice)
-        head = [Span("a " if here else "  ", "key"), Span(f"{mark} ", role), Span(advice.title, self.toned("value"))]
+        mark = mark_of(advice.verdict)
+        sign = Span(f"{mark.text} ", self.toned(mark.role))
+        head = [Span("a " if here else "  ", "key"), sign, Span(advice.title, self.toned("value"))]
         effects = self._effects(advice)
         selected = here and self.is_current
         whole = line(*head, Span(": ", "dim"), *effects, selected=selected)
@@ -284,10 +283,6 @@ class AdviceList(Panel):
         for effect in advice.effects:
             spans += [Span(", " if spans else "", "dim"), Span(effect.text, self.toned(_TONES[effect.gain]))]
         return spans
-
-    def _mark(self, advice: Advice) -> tuple[str, str]:
-        mark = mark_of(advice.verdict)
-        return mark.text, self.toned(mark.role)
 
 
 def _rows(spans: list[Span], width: int) -> list[list[Span]]:
@@ -333,7 +328,7 @@ class Advising:
             return
         refusal = self._session.apply(advice.change)
         self._session.guide.take(ADVICE_APPLIED)
-        self._session.say(refusal or f"{advice.title}: u undoes it", "bad" if refusal else "good")
+        self._session.say(refusal or f"{advice.title}: {{edit.undo}} undoes it", "bad" if refusal else "good")
 
     def _follow(self) -> None:
         """Ask anew where the numbers are of another plan or another mode; show what is known."""

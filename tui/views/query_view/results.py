@@ -5,13 +5,10 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.units import parse_quantity
-from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.shown.results import ResultRow, TableColumn
 from capacity_tui.tui.text import Line, Span, line, marked, wrap
 from capacity_tui.tui.widgets.head import mark_of
@@ -28,10 +25,9 @@ _NARROWEST, _NAME = 8, 24
 class ResultTable(HeadedPanel):
     """Rows that answer the question; keeps its cursor on a row while others come in."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("found")
     NUMBER = 2
     TITLE = "Found"
-    KEYS = "enter apply · P pin"
+    KEYS = "{found.take} apply · {found.pin} pin"
 
     def __init__(self) -> None:
         super().__init__()
@@ -122,7 +118,7 @@ class ResultTable(HeadedPanel):
         """Lay the rows out under their heads, in the columns that there is room for."""
         results = self.results
         if results is None or not self._shown:
-            nothing = f"no row matches {self.filter!r}" if results and results.rows else self.message
+            nothing = f"no row matches {self.filter!r}" if results and results.rows else self.with_keys(self.message)
             return [line(Span(f" {row}", "dim")) for row in wrap(nothing, width - 2)], None
         self._widths = self._wide_enough(results)
         columns = results.columns

@@ -38,10 +38,9 @@ _NOTHING = "–"
 class QuestionForm(Panel):
     """Goal, limits and what is free; the part under the cursor can be said otherwise."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("question")
     NUMBER = 1
     TITLE = "Question"
-    KEYS = "enter edit · + - step · tab rows"
+    KEYS = "{question.type:last} edit · {question.more} {question.less} step · {found.beside} rows"
 
     def __init__(self) -> None:
         super().__init__()
@@ -288,7 +287,7 @@ class QueryScreen(PanelScreen):
         if self._searching.can_stop:
             self._searching.stop()
             self.show_state()
-            self.session.say(f"the search stops; esc {self.back_does}")
+            self.session.say(f"the search stops; {{view.back}} {self.back_does}")
         elif self.has_class(ASIDE):
             self.lay_out(aside=False, rows=False)
         elif self.table.filter:

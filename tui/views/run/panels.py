@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import ClassVar
 
 from rich.cells import cell_len
-from textual.binding import BindingType
 
-from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.shown.results import TableColumn
 from capacity_tui.tui.text import Glyphs, Line, Span, clip, fit, left, line, marked, right, wrap
 from capacity_tui.tui.view import RunDevice, RunEvent, RunGraph, RunRow, Standing
@@ -30,7 +27,7 @@ class Curves(Panel):
 
     NUMBER = 2
     TITLE = "Curves"
-    KEYS: ClassVar[str] = "+ - zoom · . pause · z full screen"
+    KEYS = "{run.newer} {run.older} zoom · {run.pause} pause · {run.zoom} full screen"
     state = Painted("")  # what part of the run is shown, and whether it is followed
 
     def __init__(self, glyphs: Glyphs) -> None:
@@ -170,10 +167,9 @@ _NOTHING = (
 class RunsTable(HeadedPanel):
     """One run a line; the cursor stays on its run while others come and go."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("runs")
     NUMBER = 1
     TITLE = "Runs"
-    KEYS: ClassVar[str] = "enter load its plan · P pin · k calibrate"
+    KEYS = "{run.take} load its plan · {run.pin} pin · {run.calibrate} calibrate"
 
     def __init__(self) -> None:
         super().__init__()

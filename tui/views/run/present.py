@@ -120,12 +120,12 @@ class WatchedRuns:
             raise CapacityError("this run is an example", "nothing of it was measured", "calibrate on a run of yours")
         learnt = learnt_from(self._record(name), self._machine(), self._catalog, self._history)
         write_measured(learnt.measured)
-        return f"{learnt_text(learnt)}; K undoes it"
+        return f"{learnt_text(learnt)}; {{run.restore}} undoes it"
 
     def restore(self, name: str) -> str:
         constants = restore_constants(self._record(name).device)
         runs = "as shipped" if constants is None else f"of {constants.date}, with {len(constants.runs)} runs"
-        return f"estimates for {self._record(name).device} use constants {runs} again; K swaps back"
+        return f"estimates for {self._record(name).device} use constants {runs} again; {{run.restore}} swaps back"
 
     def close(self) -> None:
         if self._follower is not None:

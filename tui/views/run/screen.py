@@ -10,12 +10,11 @@ from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.dom import DOMNode
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.tui.actions import Commands, bindings
+from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import PINS_KEY, TableColumn
@@ -35,7 +34,6 @@ class RunScreen(PanelScreen):
     VIEW = "run"
     FOCUSES_LATER = True
     AUTO_FOCUS: ClassVar[str] = "#runs"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("run")
     HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (116, "-broad")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-middle"), (32, "-tall")]  # noqa: RUF012
 
@@ -112,8 +110,8 @@ class RunScreen(PanelScreen):
             self.session.say("that is the plan already")
             return
         self.session.change_to(after, PINS_KEY if is_pinned else TAKEN)
-        where = "pinned beside the plan; u undoes that" if is_pinned else "the plan now; u undoes that"
-        self.session.say(f"the plan of the run is {where}", "good")
+        where = "pinned beside the plan" if is_pinned else "the plan now"
+        self.session.say(f"the plan of the run is {where}; {{edit.undo}} undoes that", "good")
 
     def _take_calibration(self, learnt: str) -> None:
         """Say what was learnt, and have the plan estimated with it."""

@@ -37,7 +37,7 @@ class CorpusFields(FieldList):
     NUMBER = 3
     TITLE = "Corpus"
     SCOPE = "config"
-    KEYS = "enter edit · backspace auto"
+    KEYS = "{value.type:last} edit · {value.auto} auto"
 
 
 Given = Mapping[str, str]
@@ -159,10 +159,9 @@ _ENDS = 2  # Rows that are left of those that do not fit, one after another
 class Devices(HeadedPanel):
     """Rows by rising number of devices; those of another plan stay, dimmed, until they come anew."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("devices")
     NUMBER = 1
     TITLE = "Devices"
-    KEYS: ClassVar[str] = "enter apply · P pin · tab strong or weak"
+    KEYS = "{scale.take} apply · {scale.pin} pin · {scale.growth} strong or weak"
 
     def __init__(self) -> None:
         super().__init__()

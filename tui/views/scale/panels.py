@@ -7,12 +7,10 @@ from functools import partial
 from itertools import pairwise, zip_longest
 from math import log2
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from textual.binding import BindingType
 
-from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.text import Glyphs, Line, Span, clip, left, line, marked, right, wrap
 from capacity_tui.tui.widgets.head import gauge
 from capacity_tui.tui.widgets.lines import GAP, DrawnLines, Painted, TableLayout
@@ -30,10 +28,9 @@ _MARK = 1  # Cells in front of the first column
 class Levels(Panel):
     """Levels from the lowest, last all of them; those of another corpus stay, dimmed, until others come."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("levels")
     NUMBER = 4
     TITLE = "Levels"
-    KEYS: ClassVar[str] = "v pictures · y command"
+    KEYS = "{scale.pictures} pictures · {scale.command} command"
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,11 +8,10 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.timer import Timer
 
-from capacity_tui.tui.actions import Commanded, bindings
+from capacity_tui.tui.actions import Commanded
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.scale import GROWTHS, STRONG, Corpus, ScaledPlan, StoredPatterns
@@ -38,7 +37,6 @@ class ScaleScreen(PanelScreen):
 
     VIEW = "scale"
     AUTO_FOCUS: ClassVar[str] = "#devices"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("scale")
     HORIZONTAL_BREAKPOINTS = [(0, "-thin"), (70, "-slender"), (116, "-broad"), (160, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (23, "-middle"), (32, "-tall")]  # noqa: RUF012
 
