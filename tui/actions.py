@@ -307,10 +307,9 @@ _NAMED = re.compile(r"\{([a-z]+\.[a-z_]+)(:last)?\}")
 
 def with_keys(text: str, keymap: Mapping[str, str]) -> str:
     """Return a text with keys for actions in braces: the first of ``{edit.undo}``, the last of ``{edit.undo:last}``."""
-    actions = {action.id: action for action in ACTIONS}
 
     def key(match: re.Match[str]) -> str:
-        action = actions.get(match[1])
+        action = next((action for action in ACTIONS if action.id == match[1]), None)
         return key_names(action, keymap)[-1 if match[2] else 0] if action else match[0]
 
     return _NAMED.sub(key, text)

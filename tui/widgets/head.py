@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.actions import ACTIONS, VIEWS, Action, heard_in, key_codes, key_names, with_keys
+from capacity_tui.tui.actions import ACTIONS, VIEWS, Action, heard_in, key_codes, key_names
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.text import MOVED, Line, Span, clip, fit, line, spread
 from capacity_tui.tui.widgets.lines import Bar, Painted
@@ -194,8 +194,7 @@ class NoteLine(Bar):
         note = self._note()
         if not note:
             return line()
-        keymap = self._session.settings.keys
-        wordings = [span._replace(text=f" {printable(with_keys(span.text, keymap))}") for span in note]
+        wordings = [span._replace(text=f" {printable(self.with_keys(span.text))}") for span in note]
         shown = next((span for span in wordings if cell_len(span.text) <= width), wordings[-1])
         return line(shown._replace(text=clip(shown.text, width)))
 

@@ -147,6 +147,10 @@ class Lines(Guarded, Widget):
         """Return a text with a key, as the settings have it, in place of each action that it names in braces."""
         return with_keys(text, cast("HasSession", self.app).session.settings.keys)
 
+    def keyed(self, content: Line) -> Line:
+        """Return a line with its keys as the settings have them."""
+        return Line(tuple(span._replace(text=self.with_keys(span.text)) for span in content.spans), content.selected)
+
     def scroll_lines(self, offset: int) -> None:
         start, height = self.top + offset, self.size.height - self._pinned
         self.show(self._lines, range(start, start + height), self._pinned)

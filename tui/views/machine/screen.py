@@ -194,7 +194,7 @@ class ReportLines(TextLines):
 
 
 _CELLS = 20
-_IDLE = Span("B measures memory, CPU, GPUs, disk and network in about ten seconds", "dim")
+_IDLE = Span("{machine.benchmark} measures memory, CPU, GPUs, disk and network in about ten seconds", "dim")
 
 
 class MeasuringBar(DrawnLines):
@@ -217,7 +217,7 @@ class MeasuringBar(DrawnLines):
         self._first = line(
             *("[", Span("━" * filled, "accent"), " " * (_CELLS - filled), "]"),
             *(Span(f" {step.number} of {step.total} ", "label"), Span(step.name, "best")),
-            Span("  esc stops", "dim"),
+            Span("  {view.back} stops", "dim"),
             Span(f"  ! {self._warning}" if self._warning else "", "warn"),
         )
         self._latest = f"last: {step.latest}" if step.latest else self._latest
@@ -235,7 +235,7 @@ class MeasuringBar(DrawnLines):
     def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - never more than two lines
         """Return how far the benchmarks are, and what is known by now."""
         lines = [self._first, line(Span(self._latest, "value"))] if self._latest else [self._first]
-        return [fit(shown, width) for shown in lines]
+        return [fit(self.keyed(shown), width) for shown in lines]
 
 
 _ROLES = {"plain": "value", "item": "value", "strong": "heading", "quiet": "dim"}

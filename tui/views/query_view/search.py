@@ -162,10 +162,10 @@ class Progress(Bar):
 
     def build(self, width: int) -> Line:
         """Lay both out, the way rows are sorted where there is room."""
-        return spread(self._left, line(Span(f"{clip(self._right, width // 2)} ", "dim")), width)
+        return spread(self.keyed(self._left), line(Span(f"{clip(self._right, width // 2)} ", "dim")), width)
 
 
-_SEARCHING = line(Span(" ▸ ", "accent"), Span("searching…", "value"), Span("  esc stops", "dim"))
+_SEARCHING = line(Span(" ▸ ", "accent"), Span("searching…", "value"), Span("  {view.back} stops", "dim"))
 
 
 def _counted(results: Results | None, running: bool, was_stopped: bool) -> Line:
@@ -175,7 +175,7 @@ def _counted(results: Results | None, running: bool, was_stopped: bool) -> Line:
     counts = f"{evaluated} tried, {fitting} fit, {format_seconds(results.seconds)}"
     share = f"{results.share:.0%}".replace("%", " %")
     if running:
-        end = "stopping…" if was_stopped else "esc stops"
+        end = "stopping…" if was_stopped else "{view.back} stops"
         known = f", {share}" if results.share else ""
         return line(Span(" ▸ ", "accent"), Span(f"{counts}{known}", "value"), Span(f"  {end}", "dim"))
     if not results.is_complete:
