@@ -42,6 +42,15 @@ def test_an_audit_without_a_model_assumes_no_sequence_of_it(audited) -> None:
     assert (told["verdict"], told["guessed"]) == (None, [])
 
 
+@pytest.mark.parametrize(("option", "is_open"), [("use_badam: true\n", True), ("", False)])
+def test_a_verdict_says_what_it_may_rest_on(tmp_path: Path, capsys, option: str, is_open: bool) -> None:
+    (tmp_path / "a.yaml").write_text(
+        f"model_name_or_path: Qwen/Qwen2.5-72B\nstage: sft\nfinetuning_type: full\n{option}"
+    )
+    assert main(["audit", str(tmp_path / "a.yaml"), "--gpu", "h100-sxm"]) == 1
+    assert ("may turn this verdict" in capsys.readouterr().out) == is_open
+
+
 def test_what_is_counted_as_something_else_is_no_assumption(audited) -> None:
     options = "base_model: Qwen/Qwen2.5-7B\nadapter: lora\nlora_target_modules: [q_proj, o_proj]\n"
     _, told = audited(options, "--gpu", "8xh100-sxm")

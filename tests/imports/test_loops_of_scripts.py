@@ -137,6 +137,46 @@ def test_of_several_models_of_a_script_the_first_that_is_known_counts(alone) -> 
     assert (plan.model.name, plan.training.predicted_tokens) == ("qwen2.5-7b", None)
 
 
+@pytest.mark.parametrize(
+    ("saves", "loads"),
+    [
+        ("model.save_pretrained(f'{OUT}/adapter')\n", "f'{OUT}/adapter'"),
+        ("TrainingArguments(output_dir=OUT)\n", "f'{OUT}/checkpoint-100'"),
+    ],
+)
+def test_a_model_that_a_script_has_saved_itself_is_no_second_one(alone, saves: str, loads: str) -> None:
+    text = f"{LIBRARIES}OUT = './out'\n{LOADED}{saves}{TRAINED}"
+    imported = alone("train.py", f"{text}model = AutoModelForCausalLM.from_pretrained({loads})\n")
+    assert (imported.plan.model.name, imported.clashes) == ("qwen2.5-7b", ())
+
+
+def test_settings_that_stand_in_one_branch_count(alone) -> None:
+    text = (
+        f"import deepspeed\n{LIBRARIES}parser.add_argument('--file', default=None)\n{LOADED}"
+        "given = parser.parse_args()\n"
+        "if given.file:\n    settings = None\nelse:\n    settings = {'zero_optimization': {'stage': 2}}\n"
+        "if settings is not None:\n    engine, *_ = deepspeed.initialize(model=model, config=settings)\n"
+        "else:\n    engine, *_ = deepspeed.initialize(model=model, config=given.file)\nengine.backward(1)\n"
+    )
+    imported = alone("train.py", text)
+    assert imported.plan.parallelism.zero == 2
+    assert not [one for reading in imported.readings for one in reading.unmodelled]
+
+
+@pytest.mark.parametrize("started", ["", "torchrun --nproc_per_node 8 train.py\n"])
+def test_a_script_divides_by_the_processes_that_there_are(alone, started: str) -> None:
+    text = (
+        f"{LIBRARIES}steps = 32\nworld = int(os.environ.get('WORLD_SIZE', 1))\n{LOADED}"
+        f"if world != 1:\n    steps = steps // world\n"
+        "arguments = TrainingArguments(per_device_train_batch_size=4, gradient_accumulation_steps=steps)\n"
+        f"{TRAINED}"
+    )
+    imported = alone("train.py", text)
+    if started:
+        imported = alone("run.sh", started, {"hardware.name": "h100-sxm-80gb"})
+    assert imported.plan.training.global_batch == 128
+
+
 def test_what_only_spreads_models_of_others_is_no_run(alone) -> None:
     with pytest.raises(PlanError, match="no call of a known tool"):
         alone("wrap.py", "from torch.distributed.fsdp import fully_shard\ndef wrap(model):\n    fully_shard(model)\n")

@@ -180,7 +180,8 @@ def job_length(settings: Settings) -> None:
     sets, samples = settings.value("datasets"), settings.chosen.get(Key.TRAINING_SAMPLES)
     if isinstance(sets, tuple) and len(sets) > 1 and samples is not None and settings.is_given(Key.TRAINING_SAMPLES):
         number = len(sets) * (settings.count(Key.TRAINING_SAMPLES) or 0)
-        settings.set(Key.TRAINING_SAMPLES, number, samples, samples.level)
+        of_sets = replace(samples, value=number, text=f"{samples.text} of each of {len(sets)} data sets")
+        settings.chosen[Key.TRAINING_SAMPLES] = of_sets
     loops, loop_steps = settings.chosen.get("loops"), settings.chosen.get("steps_of_loop")
     if loop_steps is not None:
         steps = (settings.count("steps_of_loop") or 0) * (settings.count("loops", 1) or 1)

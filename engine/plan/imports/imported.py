@@ -122,7 +122,7 @@ def import_plan(
         CapacityError: a file cannot be read or is of no known tool, or the plan lacks its model or hardware.
     """
     facts = catalog or load_catalog()
-    readings = read_files(names)
+    readings = read_files(names, (typed or {}).get(DEVICES))
     imported = [setting for reading in readings for setting in reading.settings]
     given = [*imported, *_base_settings(base), *_typed_settings(typed or {})]
     settings = settled([*loaded_as_published(given, facts)])

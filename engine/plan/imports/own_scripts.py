@@ -62,12 +62,16 @@ _UNSAMPLED = re.compile(r"(?is)(?!.*sampling_?params).*\bLLM\(.*\.(?:generate|ch
 _OWN_OPTIONS = "own_options"  # The tool that has names people give to options of their scripts
 
 
-def read_calls(text: str, name: str) -> list[Reading]:
-    """Return what the calls of a Python script say; raises PlanError where it calls nothing of a known tool."""
+def read_calls(text: str, name: str, environment: Mapping[str, str]) -> list[Reading]:
+    """Return what the calls of a Python script say; raises PlanError where it calls nothing of a known tool.
+
+    Args:
+        environment: the variables of the shell that starts it.
+    """
     readings = []
     script = Path(name)
     for document, owner, called in calls(
-        text, name, module=partial(module_text, script), options=partial(options_alongside, script)
+        text, name, {}, environment, partial(module_text, script), partial(options_alongside, script)
     ):
         readings.append(started(read_document(document, owner), called))
     for given, made in assignments(text, name):

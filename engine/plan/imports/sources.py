@@ -77,14 +77,21 @@ _DEEPSPEED = "deepspeed"  # The tool whose files are known by names that others 
 
 _FEWEST_OPTIONS = 2  # Options by which a section of several is known for one of a tool
 
+_PROCESSES = "WORLD_SIZE"  # The variable in which torchrun and its like give a script their number
+
 _IS_MODEL = frozenset({"architectures", "model_type"})  # Keys of a config.json
 
 _PICKLED = ("training_args.bin",)
 
 
-def read_files(names: Sequence[str]) -> list[Reading]:
-    """Return what files, and folders of files, of other tools say; CapacityError where one cannot be read."""
+def read_files(names: Sequence[str], devices: object = None) -> list[Reading]:
+    """Return what files, and folders of files, of other tools say on some devices, where these are known.
+
+    Raises:
+        CapacityError: one cannot be read.
+    """
     readings: list[Reading] = []
+    environment = {} if devices is None else {_PROCESSES: str(devices)}
     for name in names:
         path = typed_path(name)
         if path.is_dir():
@@ -96,7 +103,7 @@ def read_files(names: Sequence[str]) -> list[Reading]:
         if path.name in _PICKLED:
             hint = "write args.to_json_string() into a file, and name that"
             raise PlanError("pickled, which is not read", hint=hint, place=Place(name))
-        readings += _read_text(read_text(path), name)
+        readings += _read_text(read_text(path), name, environment)
     everything = _with_named(readings)
     explain(everything)
     return everything
@@ -144,7 +151,7 @@ def _read_named(text: str, name: str, owner: str) -> list[Reading]:
     return [read_document(read_text_of_tool(text, name), tool(owner))]
 
 
-def _read_text(text: str, name: str) -> list[Reading]:
+def _read_text(text: str, name: str, environment: Mapping[str, str] = MappingProxyType({})) -> list[Reading]:
     """Return what a text says, a command or a document."""
     if not is_python(text) and is_python(plain := _OF_NOTEBOOKS.sub("", text)):
         text = plain
@@ -155,17 +162,18 @@ def _read_text(text: str, name: str) -> list[Reading]:
     elif not is_python(text) and (manifest := manifest_of(text, name)) is not None:
         readings = _read_manifest(manifest, name)
     else:
-        readings = _read_python(text, name) if is_python(text) else _readings(read_text_of_tool(text, name))
+        is_script = is_python(text)
+        readings = _read_python(text, name, environment) if is_script else _readings(read_text_of_tool(text, name))
     readings[0].settings += read_kept(text, name)
     return readings
 
 
-def _read_python(text: str, name: str) -> list[Reading]:
+def _read_python(text: str, name: str, environment: Mapping[str, str]) -> list[Reading]:
     """Return what the calls of a Python script say, else the commands that it starts, and the machines it asks for."""
     module, options = partial(module_text, Path(name)), partial(options_alongside, Path(name))
     machines = [read_document(*asked) for asked in machines_asked_for(text, name, module, options)]
     try:
-        readings = read_calls(text, name)
+        readings = read_calls(text, name, environment)
     except PlanError:
         if not (commands := started_commands(text, module, options)):
             raise
@@ -246,6 +254,7 @@ def _run_of(
 ) -> Run | None:
     """Return what a command says, and the Python script that it runs; None where neither is of a known tool."""
     is_own = owner is None or owner is not command.owner
+    command = replace(command, environment={**dict(_processes(launchers)), **command.environment})
     text, called = own_script(command, name, texts) if is_own else ("", [])
     if owner is None and all(one.tool.id in LOADS for one in called):
         text, called = "", []  # a script that only loads a model does nothing with it that a plan has words for
@@ -282,6 +291,16 @@ def _run_of(
     read = names_read(text) if called else frozenset()
     reading.unknown = [one for one in reading.unknown if not called or is_unread(one.place.field or "", text, read)]
     return Run(reading, command.program, serves, launchers, tuple(called))
+
+
+def _processes(launchers: Sequence[Reading]) -> Iterator[tuple[str, str]]:
+    """Yield the variable in which a script has the processes that launchers say, which start it."""
+    given = {one.field: one.value for reading in launchers for one in reading.settings if one.level == "said"}
+    whole, on_node, nodes = (given.get(name) for name in ("processes", "per_process", "nodes"))
+    if not isinstance(whole, int) and isinstance(on_node, int):
+        whole = on_node * (nodes if isinstance(nodes, int) else 1)
+    if isinstance(whole, int):
+        yield _PROCESSES, str(whole)
 
 
 def _own_configuration(command: Command, name: str, texts: Mapping[str, str]) -> Iterator[Reading]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field
 from functools import cache
 from importlib.resources import files
+from pathlib import PurePath
 from typing import Any, Final
 
 from capacity_tui.engine.catalog import KeyPath, Plain, parse_shipped
@@ -106,6 +107,13 @@ class Tool:
         """Whether an option is the one that names the model."""
         option = self.options.get(self.named(written)) if written.startswith("-") else None
         return option is not None and (option.path == "model" or option.meaning == "served")
+
+    def folders_of_model(self, data: Plain) -> Iterator[PurePath]:
+        """Yield the path of the model that options name, and the folders that it lies in."""
+        for key, value in data.items() if isinstance(data, dict) else ():
+            option = self.options.get(self.named(key))
+            if option is not None and option.path == "model":
+                yield from (path := PurePath(str(value)), *path.parents)
 
     def is_signed(self, path: KeyPath) -> bool:
         """Whether an option at a path, or a section above it, tells the tool's files from others."""

@@ -123,6 +123,8 @@ def audit_parts(audit: Audit, *, ignored: bool = False) -> Iterator[Part]:
         )
     if audit.answer is not None:
         yield verdict_part(audit.answer.plan, audit.answer.estimate)
+        if not audit.runs and any(audit.imported.not_understood):
+            yield TextPart("What is not modelled or unknown, below, may turn this verdict.")
         yield table_part(("figure", "value", "range"), _figure_rows(audit), right=(1,))
         yield from further_assumptions(audit.answer.estimate)
         if audit.memory_phases:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import lru_cache
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import cast
 
@@ -22,6 +23,8 @@ _BRANCHES = (ast.If, ast.IfExp)
 _TURNS_ON = frozenset({"gradient_checkpointing_enable", _COMPILES})  # Calls that change a model itself
 
 SETTINGS = re.compile(r"(?:Config|Arguments)$")  # What is called to make settings, which do nothing themselves
+
+_SAVES, _OUTPUT = re.compile(r"save_(?:pretrained|model)"), "output_dir"  # What saves models, and where trainers do
 
 _OWNERS = frozenset({"self", "cls"})  # What methods call the object or the class that they are of
 
@@ -100,6 +103,14 @@ def called(call: ast.Call) -> str:
     if whole == _COMPILES:  # a part of it, as a loss, is compiled too
         return whole if any(_A_MODEL.search(ast.unparse(argument)) for argument in call.args) else ""
     return function.attr
+
+
+def saved_to(call: ast.Call, known: Mapping[str, Plain]) -> Iterator[PurePath]:
+    """Yield the folder that a call of a script saves models to."""
+    given = call.args[:1] if _SAVES.match(called(call)) else []
+    for value in (*given, *(word.value for word in call.keywords if word.arg == _OUTPUT)):
+        with suppress(ValueError):
+            yield from {PurePath(str(literal(value, known)))} - {PurePath()}
 
 
 def changed_later(call: ast.Call, steps: Sequence[Step], known: Mapping[str, Plain]) -> Iterator[ast.keyword]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from itertools import islice
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
@@ -30,6 +31,7 @@ from capacity_tui.engine.plan.imports.scripts.flow import (
     makers,
     names_behind,
     reached,
+    saved_to,
     unused,
 )
 from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, assigned, imported, parsed, within
@@ -134,10 +136,12 @@ def calls(
         of_itself = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and not node.bases}
         of_itself -= {name for known in tools().values() for name in known.starters}  # a DPOTrainer learns from pairs
         own = dict(own_settings(tree, constants, caller_of))
+        saved: set[PurePath] = set()
         for step, known, condition in steps:
             if not isinstance(step, ast.Call) or step in made_for_nothing:
                 continue
             call = step
+            saved.update(saved_to(call, known))
             for settings in (own[one] for one in parsed_into(call) if one in own):
                 yield settings.document(name), settings.owner, settings.base
             if called(call) in of_itself:
@@ -156,7 +160,8 @@ def calls(
                 remarks |= {source: _Foreign(source.lstrip("."))} if _is_foreign(source, owner, module) else {}
                 document = arguments_given(call, known, name, changed_later(call, steps, known), remarks)
                 whole = document if made is None else made.document(name, document)
-                yield whole, owner, "" if is_open else name_called
+                if saved.isdisjoint(owner.folders_of_model(document.data)):  # else what it has made itself
+                    yield whole, owner, "" if is_open else name_called
 
 
 def constants_of(

@@ -159,13 +159,20 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
             continue
         try:
             value = literal(expression, known)
-            is_other = node in either and name in known and known[name] != value
-            known[name] = OfARun(ast.unparse(expression)) if is_other else value
+            chosen = node in either and name in known
+            known[name] = _either(known[name], value, expression) if chosen else value
         except ValueError:
             if name not in known or is_made_of_itself:  # model = load(model): what it was given counts
                 continue
             known[name] = OfARun(ast.unparse(expression))
         yield name, known[name]
+
+
+def _either(one: Plain, other: Plain, expression: ast.expr) -> Plain:
+    """Return the value of a name to which two branches give one: of a mapping and nothing the mapping."""
+    if isinstance(one or other, dict) and None in (one, other):
+        return one or other
+    return one if one == other else OfARun(ast.unparse(expression))
 
 
 def _opened(expression: ast.expr, known: Mapping[str, Plain]) -> Iterator[Plain]:
