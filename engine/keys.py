@@ -42,6 +42,7 @@ class Key(StrEnum):
     TRAINING_FP8_WEIGHTS = "training.fp8_weights"
     TRAINING_GRADIENTS = "training.gradients"
     TRAINING_OPTIMIZER = "training.optimizer"
+    TRAINING_OPTIMIZER_RANK = "training.optimizer_rank"
     TRAINING_LEARNING_RATE = "training.learning_rate"
     TRAINING_ATTENTION = "training.attention"
     TRAINING_CHECKPOINTING = "training.checkpointing"

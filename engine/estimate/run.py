@@ -163,7 +163,8 @@ class OptimizerNumbers:
 
     # states of a parameter of a matrix; of ``Numerics.averaged``, of matrices and vectors, the mean
     state_bytes: Number
-    factor_bytes: Number  # statistics of a row or a column of a matrix, where it keeps no others
+    longer_side_bytes: Number  # states of an element of the longer side of a matrix, where it keeps no whole ones
+    shorter_side_bytes: Number  # the same of the shorter side
     vector_state_bytes: Number  # states of a parameter of a norm or bias
     outer_state_bytes: Number  # states of a parameter of embedding or head
     temporary_bytes: Number  # what separate operations write aside for a parameter
@@ -191,14 +192,15 @@ class Numerics:
     def averaged(self, matrices: Iterable[Matrix], parameters: Number) -> Numerics:
         """Return the same with the mean states of so many parameters, most of them in some matrices."""
         weights: Number = 0.0
-        edges: Number = 0.0
+        sides: Number = 0.0
+        states = self.optimizer
         for matrix in matrices:
             weights = weights + matrix.number * matrix.rows * matrix.columns
-            edges = edges + matrix.number * (matrix.rows + matrix.columns) * present(matrix.columns)
-        inside, states = np.minimum(weights, parameters), self.optimizer
-        mean = mean_states(
-            states.state_bytes, inside, states.factor_bytes, edges, states.vector_state_bytes, parameters
-        )
+            longer, shorter = np.maximum(matrix.rows, matrix.columns), np.minimum(matrix.rows, matrix.columns)
+            kept = states.longer_side_bytes * longer + states.shorter_side_bytes * shorter
+            sides = sides + matrix.number * kept * present(matrix.columns)
+        inside = np.minimum(weights, parameters)
+        mean = mean_states(states.state_bytes, inside, sides, states.vector_state_bytes, parameters)
         return replace(self, optimizer=replace(states, state_bytes=mean))
 
 
@@ -218,9 +220,11 @@ def training_numerics(
         gradients = kept.wide
     gradient_bytes = catalog.precisions.find(gradients).gradient_bytes
     lean = weight_bytes + master_bytes < FP32_BYTES
-    matrix, vector = _state_bytes(optimizer, lean=lean), _vector_state_bytes(optimizer, lean=lean)
+    narrowed = _narrowed(optimizer) if lean else 1.0
+    matrix = optimizer.state_bytes * narrowed
+    vector = matrix if optimizer.vector_state_bytes is None else optimizer.vector_state_bytes * narrowed
+    rank = (training.optimizer_rank or optimizer.rank or 1) * narrowed
     values = 2.0 * (master_bytes or weight_bytes) + (element_bytes if master_bytes else 0.0)
-    narrowed = matrix / optimizer.state_bytes if optimizer.state_bytes else 1.0
     traffic = narrowed * optimizer.state_traffic_bytes + values + optimizer.gradient_passes * gradient_bytes
     in_one = optimizer.fused or row.fused_optimizer > 0 or (on_processor and row.fused_on_processor > 0)
     passes = 1.0 if in_one else SEPARATE_PASSES
@@ -231,7 +235,8 @@ def training_numerics(
         gradient_bytes=gradient_bytes,
         optimizer=OptimizerNumbers(
             state_bytes=matrix,
-            factor_bytes=vector if optimizer.factored else 0.0,
+            longer_side_bytes=optimizer.longer_side_bytes * rank,
+            shorter_side_bytes=optimizer.shorter_side_bytes * rank,
             vector_state_bytes=vector,
             outer_state_bytes=vector if optimizer.matrices_only else matrix,
             # Each operation runs over all parameters: the root of the second moment is as large as the moment itself.
@@ -245,29 +250,20 @@ def training_numerics(
     )
 
 
-def _state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
-    """Bytes of optimizer state for a parameter; states follow the parameters' type where nothing is fp32."""
-    if lean and optimizer.state_bytes_bf16 is not None:
-        return optimizer.state_bytes_bf16
-    return optimizer.state_bytes
-
-
-def _vector_state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
-    """Bytes of optimizer state for a parameter of a vector; halved with those of matrices."""
-    matrix = _state_bytes(optimizer, lean=lean)
-    if optimizer.vector_state_bytes is None:
-        return matrix
-    return optimizer.vector_state_bytes * (matrix / optimizer.state_bytes if optimizer.state_bytes else 1.0)
+def _narrowed(optimizer: Optimizer) -> float:
+    """Share of its states that an optimizer keeps where nothing is fp32: they follow the parameters' type."""
+    if optimizer.state_bytes_bf16 is None:
+        return 1.0
+    return optimizer.state_bytes_bf16 / optimizer.state_bytes if optimizer.state_bytes else WIDTH / FP32_BYTES
 
 
 mean_states = formula(
-    "mean = (state · matrices + factor · edges + vector · (every - matrices)) / every",
+    "mean = (state · matrices + sides + vector · (every - matrices)) / every",
     unit="B",
     source="optimizers.yaml; matrices, their rows and columns, and vectors of the mean layer",
     state=("bytes for a parameter of a matrix", "B"),
     matrices="parameters in matrices",
-    factor=("bytes for a row or a column of a matrix", "B"),
-    edges="rows and columns of all matrices",
+    sides=("bytes for the rows and columns of all matrices", "B"),
     vector=("bytes for a parameter of a vector", "B"),
     every="parameters in matrices and vectors",
 )

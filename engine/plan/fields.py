@@ -155,6 +155,7 @@ class FieldContext:
     has_regional_prices: bool | None = None
     full_precision: bool = False  # whether weights are their own master copy
     casts: bool = False  # whether matrices are cast to a narrower type for their products
+    has_rank: bool = True  # whether the optimizer's states are of low rank
     fixed_length: int = 0  # tokens that the model always reads; 0 where the plan says or that is unknown
 
     @property
@@ -209,6 +210,7 @@ CONDITIONS: Mapping[Condition, Need] = {
         "needs a quantized base: method qlora, or base weights", lambda context: _has_plain_base(context.plan)
     ),
     "cast matrices": Need("needs products in 8 bits or fewer: precision fp8 and the like", lambda here: not here.casts),
+    "states of low rank": Need("needs an optimizer whose states are of low rank", lambda here: not here.has_rank),
     "reference": Need(
         "needs a preference that compares with the model as it was: dpo, kto, grpo or ppo",
         lambda here: here.plan.training.preference not in {"dpo", "kto", "grpo", "ppo"},
@@ -326,6 +328,7 @@ def field_context(
         known.has_regional_prices,
         _has_full_precision(plan, catalog),
         _casts(plan, catalog),
+        (row := catalog.optimizers.get(plan.training.optimizer)) is None or row.rank is not None,
         0 if shape is None else shape.fixed_length,
     )
 

@@ -349,6 +349,7 @@ class JobFields(Section):
     fp8_weights: bool | None = None
     gradients: str | None = None
     optimizer: str = "adamw"
+    optimizer_rank: Count | None = None
     learning_rate: Amount | None = None
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
     preference: Preference = "none"

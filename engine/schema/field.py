@@ -104,6 +104,7 @@ Condition = Literal[
     "adapter",
     "quantized base",
     "cast matrices",
+    "states of low rank",
     "reference",
     "towers",
     "files",

@@ -237,6 +237,17 @@ def test_factored_states_are_rows_and_columns() -> None:
     assert float(run.numerics.optimizer.state_bytes) == pytest.approx(4 * (edges + vectors) / 7_087_872)
 
 
+@pytest.mark.parametrize(("optimizer", "projections"), [("galore", 1), ("apollo", 0)])
+def test_states_of_low_rank_are_of_its_size(optimizer: str, projections: int) -> None:
+    """Two states of the rank times the longer side, and a projection of the rank times the shorter one."""
+    layer = [(4096, 4096)] * 2 + [(4096, 1024)] * 2 + [(14336, 4096)] * 3
+    states = 4 * sum(16 * (2 * long + projections * short) for long, short in layer) + 8 * 2 * 4096
+    weights = sum(long * short for long, short in layer) + 2 * 4096
+    run = run_of(optimizer, model="llama-3-8b", optimizer_rank=16)
+    assert float(run.numerics.optimizer.state_bytes) == pytest.approx(states / weights, rel=0.001)
+    assert float(run.numerics.optimizer.outer_state_bytes) == 8
+
+
 @pytest.mark.parametrize("model", ["llama-3-8b", "gpt2", "t5-11b", "mixtral-8x7b", "deepseek-v3", "gemma-3-27b"])
 def test_matrices_are_the_weights_of_the_layers(model: str) -> None:
     run = run_of("adamw", model=model)

@@ -14,6 +14,7 @@ FACTORY = (
     "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ndo_train: true\nfinetuning_type: lora\nmax_samples: 1000\n"
     "dataset: {}\n"
 )
+FULL = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ndo_train: true\nfinetuning_type: full\n"
 GROUPS = (
     "model_name_or_path: Qwen/Qwen3-4B\nnum_generations: 8\nmax_prompt_length: {}\nmax_completion_length: {}\n"
     "per_device_train_batch_size: 8\n"
@@ -44,6 +45,10 @@ NANOTRON = (
         ("a.yml", f"{AXOLOTL}lora_modules_to_save: [score]\n", "training.adapter.train_embeddings", False),
         ("f.yaml", FACTORY.format("first,second"), "training.samples", 2000),
         ("f.yaml", FACTORY.format("first"), "training.samples", 1000),
+        ("l.yaml", FULL + "use_galore: true\n", "training.optimizer_rank", 16),
+        ("l.yaml", FULL + "use_apollo: true\napollo_rank: 256\noptim: adamw_torch\n", "training.optimizer", "apollo"),
+        ("l.yaml", FULL + "galore_rank: 256\n", "training.optimizer_rank", None),
+        ("l.yaml", FULL + "optim: galore_adamw\noptim_args: rank=64, scale=0.25\n", "training.optimizer_rank", 64),
         ("g.yaml", GROUPS.format(5888, 256), "training.predicted_tokens", 256),
         ("s.sh", SLIME, "training.micro_batch", 4),
         ("n.yaml", NEMO.format("false"), "training.fp8_weights", None),

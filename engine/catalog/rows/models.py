@@ -204,7 +204,11 @@ class Optimizer(Row):
     states: Annotated[PositiveInt | Literal[0], CHECKS] = Field(description="full-size states")
     state_bytes: NonNegativeFloat = Field(description="states kept in fp32, or as the optimizer keeps them")
     state_bytes_bf16: NonNegativeFloat | None = Field(None, description="states kept in bf16")
-    factored: bool = Field(False, description="keeps one row and one column of statistics for a matrix")
+    longer_side_bytes: NonNegativeFloat = Field(
+        0.0, description="states of an element of the longer side of a matrix, for a rank, in place of whole ones"
+    )
+    shorter_side_bytes: NonNegativeFloat = Field(0.0, description="the same of the shorter side")
+    rank: PositiveInt | None = Field(None, description="rank of its states of a matrix, where a plan gives no other")
     vector_state_bytes: NonNegativeFloat | None = Field(None, description="states of vectors, if different")
     matrices_only: bool = Field(False, description="embeddings, head, norms and biases use AdamW instead")
     state_traffic_bytes: NonNegativeFloat = Field(description="states read and written in one step")

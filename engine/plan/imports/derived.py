@@ -216,6 +216,17 @@ def _precision(settings: Settings) -> None:
         settings.set(PRECISION, "tf32", settings.chosen["matrices"])
 
 
+def _low_rank(settings: Settings) -> None:
+    """Let an optimizer whose states are of low rank stand for the one beside it, with the rank that it has."""
+    usual, named = settings.chosen.get("usual_rank"), settings.chosen.get("optimizer_of_low_rank")
+    if usual is None:
+        return
+    rank = settings.chosen.get("low_rank", usual)
+    settings.set(Key.TRAINING_OPTIMIZER_RANK, rank.value, rank, rank.level)
+    if named is not None:
+        settings.set(Key.TRAINING_OPTIMIZER, named.value, named)
+
+
 def _copies(settings: Settings) -> None:
     """Leave out the copy in 32 bits of what is loaded and trained in bf16: DeepSpeed and FSDP keep one, others do not.
 
@@ -343,6 +354,7 @@ _RULES = (
     _two_shardings,
     _sharded,
     _precision,
+    _low_rank,
     _context,
     eight_bits,
     megatron_shards,

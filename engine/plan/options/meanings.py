@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from capacity_tui.engine.catalog import Plain, format_in_name, gguf_type
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.options.sizes import count, filling_batch, first_size, half, number, rate, size
+from capacity_tui.engine.plan.options.sizes import count, filling_batch, first_size, half, low_rank, number, rate, size
 from capacity_tui.engine.plan.options.tools import (
     UnmodelledError,
     UnreadError,
@@ -387,6 +387,7 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "included": included,
         "layer_kinds": layer_kinds,
         "factory": factory,
+        "low_rank": low_rank,
         "allocation": allocation,
         "instance": instance,
     }

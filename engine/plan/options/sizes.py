@@ -67,3 +67,9 @@ def half(value: Plain) -> object:
     """Return the half of a width that gate and up projection share, as OLMo counts it."""
     whole_width = size(value)
     return None if whole_width is None else {"shape.ffn": int(str(whole_width)) // 2}
+
+
+def low_rank(value: Plain) -> object:
+    """Return the rank among the arguments of an optimizer: ``rank=64, scale=0.25``, or a mapping of them."""
+    given = re.search(r"\brank\W+(\d+)", str(value))
+    return None if given is None else {"low_rank": int(given[1])}
