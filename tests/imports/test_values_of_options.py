@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from capacity_tui.engine.errors import PlanError
+
 NEOX = (
     '{"pipe_parallel_size": 1, "model_parallel_size": 1, "num_layers": 12, "hidden_size": 768, '
     '"num_attention_heads": 12, "seq_length": 2048, "max_position_embeddings": 2048, '
@@ -89,9 +91,12 @@ def test_an_option_of_a_tool_is_no_further_name_of_one_that_it_is_like(alone) ->
     assert not alone("run.sh", f"swift sft {options}\n").clashes
 
 
-def test_what_a_program_does_beside_what_is_counted_is_named(alone) -> None:
+def test_what_a_program_trains_beside_the_model_is_refused_unless_a_task_says_what_to_count(alone) -> None:
     options = "--pretrained_model_name_or_path stabilityai/stable-diffusion-xl-base-1.0 --train_batch_size 1"
-    imported = alone("run.sh", f"accelerate launch train_controlnet_sdxl.py {options} --resolution 1024\n")
+    command = f"accelerate launch train_controlnet_sdxl.py {options} --resolution 1024\n"
+    with pytest.raises(PlanError, match="ControlNet"):
+        alone("run.sh", command)
+    imported = alone("run.sh", command, {"task": "finetune", "training.method": "full"})
     assert any("ControlNet" in one.why for reading in imported.readings for one in reading.unmodelled)
 
 

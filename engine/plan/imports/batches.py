@@ -88,7 +88,8 @@ def _apart(settings: Settings) -> None:
         settings.derive(Key.TRAINING_REFERENCE, "precomputed", "a reference on devices of its own")
         others.append("the reference")
     if others:
-        settings.derive(PREFERENCE, GROUPED, f"{' and '.join(others)} on devices of their own")
+        elsewhere = f"{' and '.join(others)} on devices of their own"
+        settings.derive(PREFERENCE, GROUPED, f"{settings.value(PREFERENCE)} with {elsewhere} is counted as this")
         place = replace(settings.chosen["rewarded"].place, field="groups of devices")
         why = f"rewards, {' and '.join(others)} stand on devices of their own: those of the actor alone are counted"
         settings.remarks.append(Remark(place, why))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import format_in_name
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.batches import SPLITS, answers, batches, job_length, product
 from capacity_tui.engine.plan.imports.scripts import LAUNCHER
@@ -342,10 +343,14 @@ def _context(settings: Settings) -> None:
 
 
 def _counted_otherwise(settings: Settings) -> None:
-    """Remark on programs that do something for which plans have no word."""
-    option = settings.chosen.get("counted_otherwise")
-    if option is not None:
-        settings.remarks.append(Remark(replace(option.place, field=option.text), str(option.value)))
+    """Refuse programs that do something for which plans have no word, unless the task says what to count them as."""
+    option, task = settings.chosen.get("counted_otherwise"), settings.chosen.get(Key.TASK)
+    if option is None:
+        return
+    place, why = replace(option.place, field=option.text), str(option.value)
+    if task is None or task.level != "typed":
+        raise PlanError("not modelled", why, "--task full counts all of it as trained, lora next to none", place)
+    settings.remarks.append(Remark(place, f"{why}: counted as the task says"))
 
 
 _RULES = (
