@@ -7,6 +7,26 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.plan.imports import import_plan
+
+
+@pytest.mark.parametrize(("option", "method"), [("", "lora"), ("--use_lora False", "full"), ("--use_lora 1", "lora")])
+def test_a_rank_among_options_of_the_trainer_is_that_of_adapters(alone, option: str, method: str) -> None:
+    options = "--model_name_or_path Qwen/Qwen3-4B --per_device_train_batch_size 4 --bf16 True --num_train_epochs 3"
+    imported = alone("run.sh", f"python own.py {options} --lora_r 16 {option}\n")
+    assert imported.plan.training.method == method
+
+
+def test_a_job_of_sagemaker_runs_its_script_on_its_machines(tmp_path: Path) -> None:
+    (tmp_path / "launch.py").write_text(
+        "from sagemaker.huggingface import HuggingFace\nestimator = HuggingFace(entry_point='train.py', "
+        "source_dir='code', instance_type='ml.g5.12xlarge', instance_count=2, hyperparameters={"
+        "'model_name_or_path': 'Qwen/Qwen3-4B', 'per_device_train_batch_size': 2, 'bf16': True, 'lora_r': 8})\n"
+        "estimator.fit()\n"
+    )
+    plan = import_plan([str(tmp_path / "launch.py")]).plan
+    assert (plan.model.name, plan.training.adapter.rank, plan.training.global_batch) == ("qwen3-4b", 8, 16)
+    assert (plan.hardware.name, plan.hardware.devices) == ("aws-g5-12xlarge", 8)
 
 
 def test_a_script_beside_is_read_with_the_options_that_it_is_started_with(alone, tmp_path: Path):

@@ -125,7 +125,7 @@ def import_plan(
     readings = read_files(names, (typed or {}).get(DEVICES))
     imported = [setting for reading in readings for setting in reading.settings]
     given = [*imported, *_base_settings(base), *_typed_settings(typed or {})]
-    settings = settled([*loaded_as_published(given, facts)])
+    settings = settled([*loaded_as_published(given, facts), *_devices_of_machines(given, facts)])
     model_of_sizes(settings, facts)
     flavored_model(settings, facts)
     if allow_fragment and not any(name in settings.chosen for name in (MODEL, _FILE, "model", "built_model")):
@@ -159,6 +159,16 @@ def import_plan(
         origins = {path: one for path, one in origins.items() if not path.startswith(_TRAINING) or one.level == "typed"}
     guesses += _assumed(settings, plan, facts)
     return Imported(plan, tuple(readings), origins, tuple(settings.clashes), tuple(guesses))
+
+
+def _devices_of_machines(given: Sequence[ImportedSetting], catalog: Catalog) -> Iterator[ImportedSetting]:
+    """Yield the processes on a node where a job asks for so many machines of a cloud by their name."""
+    asks = {one.field for one in given}
+    for one in given:
+        if one.field == "device" and "nodes" in asks and not asks & {_HARDWARE, "per_process", "processes"}:
+            row = catalog.instances.get(catalog.instances.find_id(str(one.value)) or "")
+            if row is not None and row.accelerator_count >= 1:
+                yield replace(one, field="per_process", value=int(row.accelerator_count))
 
 
 def _names_no_model(settings: Mapping[str, ImportedSetting]) -> bool:

@@ -48,6 +48,7 @@ _TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
 _TRAINERS = "trainers"  # What trains in Python
 _LOOP = "pytorch"  # What says how a loop of a script's own trains, which no trainer takes
 _LEARNS = re.compile(r"\bbackward\(|\.(?:old_)?fit\(")  # What such a loop calls, or what takes its batches
+_JOB = "sagemaker_training"  # What runs a script on machines, likewise
 _SPREADS = "fsdp"  # What spreads a model, which alone is nothing of a run
 _AROUND = frozenset({_LOOP, _SPREADS, "sentence_transformers", "deepspeed_engine"})  # What takes them, or spreads them
 LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", "compiling", _TOKENIZING})
@@ -97,7 +98,7 @@ def read_calls(text: str, name: str, environment: Mapping[str, str]) -> list[Rea
     if readings and all(reading.tool.id in LOADS for reading in readings) and _GENERATES.search(text):
         readings[0].settings.append(ImportedSetting(Key.TASK, "infer", Place(name), "generate", _LOADING))
     _frozen(text, readings)
-    if {reading.tool.id for reading in readings} <= {_TOKENIZING, _LOOP, _SPREADS}:
+    if {reading.tool.id for reading in readings} <= {_TOKENIZING, _LOOP, _SPREADS, _JOB}:
         raise PlanError("no call of a known tool", hint=nearest_tools(), place=Place(name))
     called_tools = {reading.tool.id for reading in readings}
     loads = called_tools <= LOADS or (_LOADING in called_tools and called_tools <= LOADS | _ADAPTS)

@@ -24,6 +24,7 @@ _STARTS = re.compile(
 
 _JOINS = frozenset({"join", "split"})  # Of the words of a command one text, or of a text its words
 _ADDS = frozenset({"extend", "append"})  # What puts words behind those of a list
+_ENTRY, _FOLDER, _HYPERPARAMETERS = "entry_point", "source_dir", "hyperparameters"  # What a job is given that runs one
 _NO_NAME = re.compile(r"\W+")  # What the name of a variable of a shell does not have
 
 
@@ -130,6 +131,19 @@ class _Commands:
                 words = self._command(call, known)
                 if words:
                     yield node.end_lineno or node.lineno, words, True
+            elif any(word.arg == _ENTRY for word in call.keywords):
+                yield node.end_lineno or node.lineno, self._entry(call, known), True
+
+    def _entry(self, call: ast.Call, known: Mapping[str, Plain]) -> str:
+        """Return the command by which a job runs a script: ``HuggingFace(entry_point="train.py")``."""
+        given = {word.arg: word.value for word in call.keywords}
+        parts = [given[name] for name in (_FOLDER, _ENTRY) if name in given]
+        options: Plain = {}
+        with suppress(ValueError):
+            options = literal(given[_HYPERPARAMETERS], known) if _HYPERPARAMETERS in given else {}
+        pairs = options.items() if isinstance(options, dict) else ()
+        words = (f"--{name} {quote(str(value))}" for name, value in pairs if not isinstance(value, OfARun))
+        return " ".join(("python", "/".join(self._word(part, known) for part in parts), *words))
 
     def _command(self, call: ast.Call, known: Mapping[str, Plain]) -> str:
         """Return the command that a call starts, as far as the script says it."""
@@ -203,8 +217,13 @@ def _name_of(value: ast.expr) -> str:
 
 
 def _decorating(tree: ast.Module) -> Iterator[tuple[ast.Call, bool]]:
-    """Yield the calls that decorate functions and classes, and whether what they decorate starts a program."""
+    """Yield the calls that decorate functions and classes, and whether what they decorate starts a program.
+
+    And those of jobs that run a script, which do.
+    """
     for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and any(word.arg == _ENTRY for word in node.keywords):
+            yield node, True
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             starts = any(
                 isinstance(part, ast.Call) and _STARTS.fullmatch(ast.unparse(part.func)) for part in ast.walk(node)
