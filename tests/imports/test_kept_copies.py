@@ -58,6 +58,20 @@ def test_software_that_trains_what_it_loads_in_bf16_keeps_no_copy_in_32_bits(
     assert training.optimizer == ("adamw_32bit" if "32bit" in optimizer else "adamw")
 
 
+@pytest.mark.parametrize(
+    ("given", "method"),
+    [("", "qlora"), (", load_in_4bit=True", "qlora"), (", load_in_4bit=False", "lora"), (", load_in_8bit=1", "lora")],
+)
+def test_unsloth_loads_models_in_4_bits_unless_it_is_told_otherwise(alone, given: str, method: str) -> None:
+    text = (
+        "from unsloth import FastLanguageModel\n"
+        f"model, _ = FastLanguageModel.from_pretrained('{MODEL}'{given})\n"
+        "model = FastLanguageModel.get_peft_model(model, r=16)\n"
+    )
+    imported = alone("train.py", text)
+    assert (imported.plan.training.method, imported.clashes) == (method, ())
+
+
 def test_torchtune_and_full_training_of_unsloth_keep_no_copy_in_32_bits(alone) -> None:
     tune = (
         "model: {_component_: torchtune.models.qwen2_5.qwen2_5_7b_base}\ncheckpointer: {checkpoint_dir: /Qwen2.5-7B}\n"

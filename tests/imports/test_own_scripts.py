@@ -17,6 +17,17 @@ def test_a_rank_among_options_of_the_trainer_is_that_of_adapters(alone, option: 
     assert imported.plan.training.method == method
 
 
+def test_a_module_that_a_launcher_starts_is_read(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\nfrom peft import LoraConfig\n"
+        "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-4B')\nadapter = LoraConfig(r=16)\n"
+        "model = get_peft_model(model, adapter)\nTrainer(model=model, args=TrainingArguments()).train()\n"
+    )
+    (tmp_path / "run.sh").write_text("torchrun --nproc_per_node 2 -m train\n")
+    plan = import_plan([str(tmp_path / "run.sh")], {"hardware.name": "h100-sxm-80gb"}).plan
+    assert (plan.training.method, plan.hardware.devices) == ("lora", 2)
+
+
 def test_a_job_of_sagemaker_runs_its_script_on_its_machines(tmp_path: Path) -> None:
     (tmp_path / "launch.py").write_text(
         "from sagemaker.huggingface import HuggingFace\nestimator = HuggingFace(entry_point='train.py', "

@@ -314,3 +314,21 @@ def test_a_second_recipe_in_a_script_is_named(alone) -> None:
     imported = alone("recipe.py", text + second)
     assert imported.plan.value("model.name") == "llama-3-8b"
     assert [remark.place.field for remark in imported.readings[0].unmodelled] == ["llm.llama3_70b.pretrain_recipe"]
+
+
+def test_configurations_of_xtuner_are_calls(alone) -> None:
+    text = (
+        "from xtuner.v1.model import Qwen3MoE30BA3Config\nfrom xtuner.v1.train import TrainerConfig\n"
+        "from xtuner.v1.config import AdamWConfig, FSDPConfig\nfrom xtuner.v1.datasets.config import DataloaderConfig\n"
+        "trainer = TrainerConfig(load_from='/cpfs/remote', model_cfg=Qwen3MoE30BA3Config(ep_size=8), "
+        "optim_cfg=AdamWConfig(lr=1e-6), fsdp_cfg=FSDPConfig(ep_size=8), global_batch_size=16, sp_size=2, "
+        "dataloader_cfg=DataloaderConfig(pack_max_length=16384))\n"
+    )
+    plan = alone("sft.py", text).plan
+    assert (plan.model.name, plan.parallelism.ep, plan.parallelism.cp, plan.parallelism.zero) == (
+        "qwen3-30b-a3b",
+        8,
+        2,
+        3,
+    )
+    assert (plan.training.seq_len, plan.training.micro_batch, plan.training.global_batch) == (16384, 1, 16)

@@ -354,7 +354,7 @@ def test_adapters_on_a_base_whose_name_says_its_format_are_on_that(
 
 def test_adapters_of_a_mapping_that_a_script_partly_says_count(alone) -> None:
     text = (
-        f"{LIBRARIES}RANK = 24\nmodel = FastLanguageModel.from_pretrained('Qwen/Qwen2.5-7B')\n"
+        f"{LIBRARIES}RANK = 24\nmodel = FastLanguageModel.from_pretrained('Qwen/Qwen2.5-7B', load_in_4bit=False)\n"
         "settings = {'r': RANK, 'lora_alpha': 8, 'target_modules': chosen()}\n"
         f"model = FastLanguageModel.get_peft_model(model, **settings)\n{ARGUMENTS}{TRAINED}"
     )

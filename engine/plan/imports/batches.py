@@ -65,7 +65,8 @@ def answers(settings: Settings) -> None:
         settings.derive(Key.TRAINING_PREDICTED_TOKENS, answer, reads)
     prompts, answers = settings.count("prompts"), settings.count("answers", 1) or 1
     if prompts and GLOBAL not in settings.chosen:
-        settings.derive(GLOBAL, prompts * answers, f"{prompts} prompts with {answers} answers")
+        written = f"{prompts} prompts with {answers} answers" if answers > 1 else settings.chosen["prompts"].words
+        settings.derive(GLOBAL, prompts * answers, written)
     together, length = settings.count("tokens_together"), settings.count(Key.TRAINING_SEQ_LEN)
     if settings.value("tokens_fill_batches") and together:
         whole = (length or _USUAL_LENGTH) * (2 if settings.value(PREFERENCE) in _PAIRED else 1)

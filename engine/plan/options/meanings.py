@@ -9,7 +9,19 @@ from types import MappingProxyType
 
 from capacity_tui.engine.catalog import Plain, format_in_name, gguf_type
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.options.sizes import count, filling_batch, first_size, half, low_rank, number, rate, size
+from capacity_tui.engine.plan.options.sizes import (
+    count,
+    filling_batch,
+    first_size,
+    half,
+    low_rank,
+    number,
+    packs,
+    rate,
+    size,
+    tokens_together,
+    training_config,
+)
 from capacity_tui.engine.plan.options.tools import (
     UnmodelledError,
     UnreadError,
@@ -25,17 +37,6 @@ _ALL_LAYERS = 99  # What people write for all layers, whatever the model has
 _TAIL = re.compile(r"(?:[-_.:](?:gguf|ud))+$", re.IGNORECASE)  # UD: of Unsloth, whose layers differ in format
 _PATTERN = re.compile(r"\[([01](?:,[01]){,999})\](?:\*(\d{1,4}))?")
 """A piece of a list of layers as Megatron-LM takes it, a Python expression: ``([0]*3+[1]*58)``."""
-_NINE = (
-    Key.PARALLELISM_PP,
-    Key.PARALLELISM_TP,
-    "replicas",
-    Key.TRAINING_MICRO_BATCH,
-    "shape.heads",
-    Key.TRAINING_SEQ_LEN,
-    "shape.hidden",
-    "accumulation",
-    "per_node",
-)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)(ep|ba|tok|sp|T)")
 _LENGTHS = {
     "ep": Key.TRAINING_EPOCHS,
@@ -216,19 +217,6 @@ def experts(value: Plain) -> object:
     return given if isinstance(given, int | float) and given > 1 else None
 
 
-def tokens_together(value: Plain) -> object:
-    """Return that a micro-batch is as many sequences as so many tokens hold."""
-    given = size(value)
-    return None if given is None else {"tokens_together": given, "tokens_fill_batches": True}
-
-
-def training_config(value: Plain) -> object:
-    """Return the nine numbers of estimate-train-time's list."""
-    if not isinstance(value, list) or len(value) != len(_NINE):
-        raise UnreadError("nine numbers: pp, mp, dp, b, h, l, dim, steps_per_update, gpus_per_node")
-    return dict(zip(_NINE, map(number, value), strict=True))
-
-
 def layers(value: Plain) -> object:
     """Return how many layers an accelerator holds; nothing where it is all of them."""
     if isinstance(value, str) and value.strip().casefold() in {"all", "auto"}:
@@ -366,6 +354,7 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "experts": experts,
         "recipe": recipe,
         "tokens_together": tokens_together,
+        "packs": packs,
         "training_config": training_config,
         "layers": layers,
         "half": half,

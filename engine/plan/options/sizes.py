@@ -6,9 +6,21 @@ import math
 import re
 
 from capacity_tui.engine.catalog import Plain
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.options.tools import UnmodelledError, UnreadError
 
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
+_NINE = (
+    Key.PARALLELISM_PP,
+    Key.PARALLELISM_TP,
+    "replicas",
+    Key.TRAINING_MICRO_BATCH,
+    "shape.heads",
+    Key.TRAINING_SEQ_LEN,
+    "shape.hidden",
+    "accumulation",
+    "per_node",
+)
 _UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 2**20, "G": 2**30}
 
 
@@ -69,7 +81,26 @@ def half(value: Plain) -> object:
     return None if whole_width is None else {"shape.ffn": int(str(whole_width)) // 2}
 
 
+def tokens_together(value: Plain) -> object:
+    """Return that a micro-batch is as many sequences as so many tokens hold."""
+    given = size(value)
+    return None if given is None else {"tokens_together": given, "tokens_fill_batches": True}
+
+
+def packs(value: Plain) -> object:
+    """Return that a micro-batch is a row of so many tokens, or of the sequences that these hold."""
+    filled = tokens_together(value)
+    return {**filled, Key.TRAINING_SEQ_LEN: size(value)} if isinstance(filled, dict) else None
+
+
 def low_rank(value: Plain) -> object:
     """Return the rank among the arguments of an optimizer: ``rank=64, scale=0.25``, or a mapping of them."""
     given = re.search(r"\brank\W+(\d+)", str(value))
     return None if given is None else {"low_rank": int(given[1])}
+
+
+def training_config(value: Plain) -> object:
+    """Return the nine numbers of estimate-train-time's list."""
+    if not isinstance(value, list) or len(value) != len(_NINE):
+        raise UnreadError("nine numbers: pp, mp, dp, b, h, l, dim, steps_per_update, gpus_per_node")
+    return dict(zip(_NINE, map(number, value), strict=True))

@@ -14,7 +14,6 @@ from capacity_tui.engine.plan.imports.scripts.expressions import FurtherOptions
 from capacity_tui.engine.plan.imports.scripts.shell import Script
 from capacity_tui.engine.plan.imports.scripts.shell_words import Word, split_words
 from capacity_tui.engine.plan.imports.scripts.starting import (
-    MODULE,
     OPTION,
     PYTHON,
     SCRIPT,
@@ -108,8 +107,7 @@ class Command:
         """The Python script that runs, as a path; empty where none is named."""
         words = self.program.split()
         named = next((word for word in words if SCRIPT.fullmatch(word) or word == INPUT), "")
-        started = words[0] if words and MODULE.fullmatch(words[0]) else ""  # by a launcher, behind its -m
-        module = next((after for word, after in pairwise(words) if word == "-m"), started)
+        module = next((after for word, after in pairwise(words) if word == "-m"), "")
         return named or (f"{module.replace('.', '/')}.py" if module else "")
 
     @property

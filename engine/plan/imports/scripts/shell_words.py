@@ -49,6 +49,8 @@ _NAME = re.compile(r"\$\{?(\w+|[@*])(?:\[[@*]\])?\}?")
 
 _ENTRY, _ALONE = "subscript", 3  # An entry of an array, and the parts of one that nothing stands for: ``${`` it ``}``
 
+_EVERY = re.compile(r"\$(?:@|\{@\}$|\{.*\[@\])", re.DOTALL)  # All arguments or entries, which stay apart in quotes
+
 _BLANK = re.compile(r"(?:\s|\\\n)+")  # Before a variable in quotes, which the grammar counts to the variable
 
 _EXPR = re.compile(r"\$\(\s*expr\s+([^()`]+)\)")  # A sum that a program calculates: ``$(expr 32 / $N)``
@@ -129,7 +131,7 @@ class Variables:
 
     def _string(self, node: Node) -> list[Word]:
         inner = node.named_children
-        if len(inner) == 1 and inner[0].type == "expansion" and "[@]" in source_of(inner[0]):
+        if len(inner) == 1 and _EVERY.match(source_of(inner[0])):
             words = self._variable(inner[0])
             if words is not None and source_of(node) == f'"{source_of(inner[0])}"':
                 return list(words)

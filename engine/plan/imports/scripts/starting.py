@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -46,6 +47,8 @@ _SPREADS = frozenset(
 )
 """Programs that start another one, with options of their own before it."""
 
+_OF_MODULES = frozenset({"-m", "--module"})  # What stands before a module that is to run
+
 PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 
 _CONTINUED = re.compile(r"\\[ \t]*\n(?:[ \t]*#.*\n)*")  # A line that goes on, and comments between
@@ -59,7 +62,7 @@ _PAIR = re.compile(r"(\w+)=(\"[^\"]*\"|'[^']*'|\S*)")
 _VOLUME = re.compile(r"([^:]*/[^:]*[^:/])/?:(/[^:]+?)/?(?::\w+)?")  # A folder of the machine, and of the container
 _WHOLE_PATH = r"(?<![\w./-]){}/?(?![\w./-])"  # That alone: what lies below it has a name of its own
 
-SCRIPT, MODULE = re.compile(r".*\.py"), re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+SCRIPT = re.compile(r".*\.py")
 
 
 @cache
@@ -176,6 +179,9 @@ def _programs(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], tuple[Word, ..
     script = next((index for index in rest if _is_program(words, index) or _starts_tool(words, index)), None)
     if script is None:
         return words[starts[-1] :], ()
+    if words[script - 1].text in _OF_MODULES:  # torchrun -m train, as python -m train
+        started = (replace(words[script - 1], text=text) for text in ("python", "-m"))
+        return words[starts[-1] : script - 1], (*started, *words[script:])
     return words[starts[-1] : script], words[script:]
 
 
@@ -195,7 +201,7 @@ def _starts_launcher(words: Sequence[Word], index: int, text: str) -> bool:
 
 def _is_program(words: Sequence[Word], index: int) -> bool:
     text, before = words[index].text, words[index - 1].text
-    return SCRIPT.fullmatch(text) is not None or before in {"-m", "--module"}
+    return SCRIPT.fullmatch(text) is not None or before in _OF_MODULES
 
 
 def _starts_tool(words: Sequence[Word], index: int) -> bool:
