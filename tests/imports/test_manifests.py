@@ -358,7 +358,7 @@ def test_two_dollars_of_a_compose_file_are_one_for_the_shell_of_the_container(al
 def test_a_folder_of_a_container_is_that_of_its_volume(alone) -> None:
     """So that a second service with the same words and another folder is no copy of the first."""
     imported = alone("compose.yml", _MOUNTED)
-    assert imported.plan.model.name == "./models/Qwen2.5-7B-Instruct-GPTQ-Int4"
+    assert imported.plan.model.name == "Qwen2.5-7B-Instruct-GPTQ-Int4"
     assert any("Meta-Llama-3.1-8B" in one.why for reading in imported.readings for one in reading.unmodelled)
 
 

@@ -275,3 +275,8 @@ def test_servers_whose_program_is_not_known_are_not_taken_together(alone) -> Non
     imported = alone("serve.sh", text)
     assert "given_twice" not in {clash.rule for clash in imported.clashes}
     assert "a second command: give it in a file of its own" in remarks(imported).values()
+
+
+@pytest.mark.parametrize(("name", "weights"), [("gpt-oss-20b-F16", "mxfp4"), ("Qwen3-8B-F16", "f16")])
+def test_a_file_in_16_bits_keeps_the_format_that_its_model_is_released_in(alone, name: str, weights: str) -> None:
+    assert alone("run.sh", f"llama-server -m /models/{name}.gguf -c 8192\n").plan.inference.weights == weights

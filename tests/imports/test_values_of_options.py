@@ -16,6 +16,7 @@ FACTORY = (
     "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ndo_train: true\nfinetuning_type: lora\nmax_samples: 1000\n"
     "dataset: {}\n"
 )
+MOE = "megatron sft --tensor_model_parallel_size 2 --expert_model_parallel_size 2 --micro_batch_size 1"
 FULL = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ndo_train: true\nfinetuning_type: full\n"
 GROUPS = (
     "model_name_or_path: Qwen/Qwen3-4B\nnum_generations: 8\nmax_prompt_length: {}\nmax_completion_length: {}\n"
@@ -51,6 +52,8 @@ NANOTRON = (
         ("l.yaml", FULL + "use_apollo: true\napollo_rank: 256\noptim: adamw_torch\n", "training.optimizer", "apollo"),
         ("l.yaml", FULL + "galore_rank: 256\n", "training.optimizer_rank", None),
         ("l.yaml", FULL + "optim: galore_adamw\noptim_args: rank=64, scale=0.25\n", "training.optimizer_rank", 64),
+        ("m.sh", f"{MOE} --load /x/Qwen3-30B-A3B-mcore", "model.name", "qwen3-30b-a3b"),
+        ("m.sh", f"{MOE} --load /x/Qwen3-30B-A3B-mcore", "parallelism.etp", None),
         ("g.yaml", GROUPS.format(5888, 256), "training.predicted_tokens", 256),
         ("s.sh", SLIME, "training.micro_batch", 4),
         ("n.yaml", NEMO.format("false"), "training.fp8_weights", None),

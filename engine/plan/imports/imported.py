@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog import Catalog, gguf_type, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
@@ -48,11 +48,13 @@ _CONFIG = "config.json"
 # Networks of layers have no sequence, the first of these.
 _ASSUMED = (Key.TRAINING_SEQ_LEN, Key.TRAINING_MICRO_BATCH, Key.TRAINING_PRECISION)
 _RANK = Key.TRAINING_ADAPTER_RANK
+_WHOLE = 16  # Bits of a weight that is not quantized
 _SERVED, _TRAINING = "infer", "training."
 _WEIGHTS = re.compile(r"(.+)\.(?:safetensors|ckpt|pt|pth)", re.IGNORECASE)  # A file of weights, by its name
 _OF_ANY_MODEL = re.compile(
     r"(?:\w*model|consolidated|checkpoint|weights|last|best|final|latest)?[-_.\d]*(?:of[-_.\d]*)?", re.IGNORECASE
 )
+_ROOTS = ("/", "~", ".")  # What paths of this machine begin with
 _MAKER = re.compile(r"^(NVIDIA|AMD)\s*", re.IGNORECASE)
 
 
@@ -139,6 +141,7 @@ def import_plan(
     stages(settings, layers)
     recomputation(settings, layers)
     requests(settings, facts)
+    _kept_as_released(settings, facts)
     towers(settings, facts)
     target(settings, known_row(settings, facts))
     guesses += loaded_by_release(settings)
@@ -169,6 +172,16 @@ def _devices_of_machines(given: Sequence[ImportedSetting], catalog: Catalog) -> 
             row = catalog.instances.get(catalog.instances.find_id(str(one.value)) or "")
             if row is not None and row.accelerator_count >= 1:
                 yield replace(one, field="per_process", value=int(row.accelerator_count))
+
+
+def _kept_as_released(settings: Settings, catalog: Catalog) -> None:
+    """Take the format that a model is released in for that of a GGUF in 16 bits of it, where such files keep that."""
+    named, row = settings.chosen.get(Key.INFERENCE_WEIGHTS), known_row(settings, catalog)
+    if named is None or row is None or row.weights is None or gguf_type(named.text) is None:
+        return
+    released, stored = catalog.quantizations.find(row.weights), catalog.quantizations.find(str(named.value))
+    if settings.value(Key.INFERENCE_ENGINE) in released.engines and (stored.body_bits or 0) >= _WHOLE:
+        settings.derive(named.field, row.weights, f"{named.words}, which keeps what is released in {row.weights}")
 
 
 def _names_no_model(settings: Mapping[str, ImportedSetting]) -> bool:
@@ -229,7 +242,7 @@ def _model(
     # A folder is called as its repository, whatever people mean by Qwen-7B; then parts (Qwen_Qwen3.6-35B-A3B has its
     # maker before it), and names that are served.
     tried = (
-        *(*of_hub, *(() if is_path else (name,))),
+        *(*of_hub, *(() if is_path or name.startswith(_ROOTS) else (name,))),
         *(last, last.partition("_")[2], *([str(built.value)] if built is not None else ()), *_folders(name)),
         *(served if isinstance(served, tuple) and is_path else ()),
     )
