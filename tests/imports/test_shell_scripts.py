@@ -119,3 +119,12 @@ def test_of_branches_that_only_the_shell_decides_the_last_counts_as_a_whole():
 )
 def test_what_no_argument_asks_for_is_not_done(text: str, words: str):
     assert last_words(text) == words.split()
+
+
+@pytest.mark.parametrize("command", ["vllm serve $m --max-model-len 4096", "llama-server --model /m/$m-Q4_K_M.gguf"])
+@pytest.mark.parametrize(
+    "chooses", ["for m in Qwen3-4B Qwen3-8B; do\n{}\ndone", "if [ -f x ]; then m=Qwen3-8B; else m=Qwen3-4B; fi\n{}"]
+)
+def test_one_of_several_models_is_named_wherever_it_stands(alone, command: str, chooses: str) -> None:
+    (remark,) = alone("run.sh", f"{chooses.format(command)}\n").readings[0].unmodelled
+    assert remark.why.startswith("one of Qwen3-")

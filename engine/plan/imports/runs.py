@@ -14,6 +14,7 @@ from capacity_tui.engine.plan.options.tools import Tool, tool
 from capacity_tui.engine.record import dataclass
 
 _VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")
+_ALONE = "model"  # The option that a word without one is
 _LISTED = 4  # Of the values that one may have, those that a remark names
 _ON_DEVICE = re.compile(r"(?:VISIBLE_DEVICES|device)=[\"']*\$\{?(\w+)")  # What names the device of a command
 
@@ -118,13 +119,17 @@ def first_calls(readings: Sequence[Reading]) -> Iterator[Reading]:
 def note_choices(reading: Reading, script: Script, lines: Sequence[str]) -> None:
     """Remark on values that arguments, the machine or a loop decide; servers on a device each are copies."""
     answers = reading.tool.sets.get(Key.TASK) == "infer"
+    decided = script.choices | script.loops
     for setting in [one for one in reading.settings if one.level == "said" and one.place.file == reading.file]:
         at = setting.place.line or 0
-        option = re.compile(rf"(?<!\S){re.escape(setting.place.field or '')}[ =]+[\"']?\$\{{?(\w+)")
+        # A model may stand alone: vllm serve $model.
+        written = "" if setting.place.field == _ALONE else rf"{re.escape(setting.place.field or '')}[ =]+"
+        option = re.compile(rf"(?<!\S){written}[\"']?[^\s$]*\$\{{?(\w+)")
         nearest = lines[at - 1 : at] if at else []  # Else where a variable holds the options of the command.
-        named = next(filter(None, map(option.search, (*nearest, *lines))), None)
-        several = (script.choices | script.loops).get(named[1], ()) if named is not None else ()
-        if len(several) > 1:
+        named = (match[1] for line in (*nearest, *lines) for match in option.finditer(line))
+        chosen = (decided.get(name, ()) for name in named)
+        several = next((values for values in chosen if any(value in setting.text for value in values)), ())
+        if len(several) > 1 and not any(one.place == setting.place for one in reading.unmodelled):
             listed = ", ".join((*several[:_LISTED], *(["..."] if several[_LISTED:] else [])))
             why = f"one of {listed}, as arguments, the machine or a loop decide: {setting.value} counted"
             reading.unmodelled.append(Remark(setting.place, why))
