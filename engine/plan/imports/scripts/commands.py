@@ -263,5 +263,6 @@ def _plain(word: Word) -> Plain:
     named = _IN_FOLDER.fullmatch(word.text)
     if named is not None:
         last = named[1].rpartition("/")[2]
-        return named[1] if _SIZED.search(last) or ("-" in last and format_in_name(last) is not None) else None
+        is_model = _SIZED.search(named[1]) or ("-" in last and format_in_name(last) is not None)
+        return named[1] if is_model else None
     return None if word.is_open else word.text
