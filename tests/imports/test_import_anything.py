@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,26 @@ def test_a_pickle_is_refused_with_what_to_do(tmp_path: Path, capsys) -> None:
     path.write_bytes(b"\x80\x02")
     assert main(["plan", "--import", str(path), "--gpu", "h100-sxm"]) == 2
     assert "to_json_string" in capsys.readouterr().err
+
+
+CALLS = (
+    "from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n",
+    "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-4B')\n",
+    "Trainer(model=model, args=TrainingArguments(per_device_train_batch_size=2)).train()",
+)
+STARTED = "!swift sft --model Qwen/Qwen3-4B --per_device_train_batch_size {batch} \\\n  --train_type lora --dataset x"
+
+
+@pytest.mark.parametrize(
+    "cells", [[CALLS], ["%%writefile a.py\nx = (", "%%capture\n!pip install", CALLS], ["import os\nbatch = 2", STARTED]]
+)
+def test_notebooks_are_read_cell_by_cell(alone, cells) -> None:
+    data = [{"cell_type": "markdown", "source": ["# Title"]}, *({"cell_type": "code", "source": one} for one in cells)]
+    plan = alone("train.ipynb", json.dumps({"cells": data, "nbformat": 4})).plan
+    assert (plan.model.name, plan.training.micro_batch) == ("qwen3-4b", 2)
+
+
+@pytest.mark.parametrize("text", ['{"cells": 7}', '{"cells": [7]}', '{"cells": [{"cell_type": "code"}]}'])
+def test_a_broken_notebook_is_refused(alone, text: str) -> None:
+    with pytest.raises(CapacityError):
+        alone("train.ipynb", text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -57,6 +56,7 @@ from capacity_tui.engine.plan.imports.scripts import (
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.texts import (
+    code_of_notebook,
     located,
     module_text,
     options_alongside,
@@ -67,8 +67,6 @@ from capacity_tui.engine.plan.imports.texts import (
 from capacity_tui.engine.plan.options.tools import Tool, tool
 
 _MOST_FILES = 64  # Files of a folder that are looked at
-
-_OF_NOTEBOOKS = re.compile(r"^[ \t]*[!%](?:.*\\\n)*.*$", re.MULTILINE)  # Lines of a notebook that are not Python
 
 _SHELL_SCRIPTS = frozenset({".sh", ".bash", ".slurm", ".sbatch"})
 
@@ -153,7 +151,7 @@ def _read_named(text: str, name: str, owner: str) -> list[Reading]:
 
 def _read_text(text: str, name: str, environment: Mapping[str, str] = MappingProxyType({})) -> list[Reading]:
     """Return what a text says, a command or a document."""
-    if not is_python(text) and is_python(plain := _OF_NOTEBOOKS.sub("", text)):
+    if not is_python(text) and is_python(plain := code_of_notebook(text)):
         text = plain
     if is_command(text) or Path(name).suffix in _SHELL_SCRIPTS:
         readings = _read_commands(text, name)

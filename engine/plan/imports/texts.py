@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import textwrap
 import tomllib
@@ -22,6 +24,11 @@ _DEEPEST = 4  # References inside values that are referred to
 
 _REFERENCE = re.compile(r"\$\{(\.*)([\w.]+)\}")  # Dots before it lead up from the section that it stands in
 
+_CELLS = '"cells"'  # The key of a notebook that holds what it runs
+_CELL_OF_SHELL = re.compile(r"(?P<indent>)\A%%(?:bash|sh)\b.*\n(?P<command>(?s:.*))")
+_LINE_OF_SHELL = re.compile(r"^(?P<indent>[ \t]*)(?:!(?P<command>(?:.*\\\n)*.*)|%(?!%writefile).*)$", re.MULTILINE)
+_INSERTED = re.compile(r"(?<!\$)\{\w+\}")  # A value of the notebook in a command
+
 _TABLE = re.compile(r"\s*\[\s*([\w.\"'-]+)\s*\]")
 
 _ENTRY = re.compile(r"\s*([\w.\"'-]+)\s*=")
@@ -39,6 +46,31 @@ def read_text_of_tool(text: str, name: str) -> Document:
     for _ in range(_DEEPEST):
         data = _interpolated(data, data, ())
     return Document(data, name, document.lines)
+
+
+def code_of_notebook(text: str) -> str:
+    """Return the Python of a notebook, exported or as a document of cells, with lines for a shell as calls of it."""
+    parts = [text]
+    with suppress(ValueError, LookupError, TypeError):
+        cells = json.loads(text)["cells"] if _CELLS in text else []
+        parts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"] or parts
+    plain = (_LINE_OF_SHELL.sub(_shell_call, _CELL_OF_SHELL.sub(_shell_call, part)) for part in parts)
+    return "\n".join(part for part in plain if len(parts) == 1 or _is_code(part))
+
+
+def _is_code(text: str) -> bool:
+    """Whether a cell is Python, which one that writes a file or holds a mistake is not."""
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        return bool(ast.parse(text))
+    return False
+
+
+def _shell_call(match: re.Match[str]) -> str:
+    """Return what a notebook runs in a shell as Python does; what is of the notebook itself does nothing."""
+    if not match["command"]:
+        return f"{match['indent']}pass"
+    mark = "f" if _INSERTED.search(match["command"]) else ""
+    return f"{match['indent']}os.system({mark}{match['command']!r})"
 
 
 def _interpolated(data: Plain, whole: Plain, path: KeyPath) -> Plain:
