@@ -261,3 +261,23 @@ def test_functions_that_call_each_other_in_many_ways_are_read_once() -> None:
     calls = "".join(f"f{at}() {{\n" + "".join(f"  f{other}\n" for other in range(30)) + "}\n" for at in range(30))
     script = read_script(f"{calls}start() {{\n  run --length 8\n}}\n", everything=True)
     assert [word.text for word in script.commands[-1]] == ["run", "--length", "8"]
+
+
+@pytest.mark.parametrize("first", ["batch = settings['batch']", "batch, steps = read()", "batch = read()"])
+def test_a_value_that_only_a_branch_says_does_not_count(alone, first: str) -> None:
+    text = (
+        f"{MADE}settings = json.load(open('own.json'))\n{first}\nif settings.get('debug'):\n    batch = 1\n"
+        f"{LOADED}"
+        "arguments = TrainingArguments(per_device_train_batch_size=batch)\nTrainer(model, arguments).train()\n"
+    )
+    (remark,) = (one for reading in alone("train.py", text).readings for one in reading.unmodelled)
+    assert remark.why.startswith("only running the script tells batch")
+
+
+def test_names_that_are_given_values_together_have_them(alone) -> None:
+    text = (
+        f"{MADE}batch, steps = 2, 16\n{LOADED}"
+        "arguments = TrainingArguments(per_device_train_batch_size=batch, gradient_accumulation_steps=steps)\n"
+        "Trainer(model, arguments).train()\n"
+    )
+    assert alone("train.py", text).plan.training.global_batch == 256

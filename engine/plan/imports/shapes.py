@@ -197,7 +197,7 @@ def recomputation(settings: Settings, layers: int | None) -> None:
         every = round(layers / pieces / max(number, 1))
         value = "full" if every <= 1 else f"every-{every}"
     elif how.value == "full" and settings.value("recomputed_how") == "uniform" and number > 1:
-        value = "full"
+        settings.remarks.append(Remark(how.place, f"{number} layers are recomputed at once: counted one by one"))
     if value == "memory_budget":
         return
     settings.set(Key.TRAINING_CHECKPOINTING, value, how, how.level)

@@ -151,28 +151,33 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
                 if isinstance(target, ast.Name)
                 for path in _opened(call, known)
             }
-        name, expression = _given_to(node)
-        is_made_of_itself = expression is not None and any(
-            isinstance(part, ast.Name) and part.id == name for part in ast.walk(expression)
-        )
-        if expression is None or (is_made_of_itself and node in repeated):  # what it begins with counts
-            continue
-        try:
-            value = literal(expression, known)
-            chosen = node in either and name in known
-            known[name] = _either(known[name], value, expression) if chosen else value
-        except ValueError:
-            if name not in known or is_made_of_itself:  # model = load(model): what it was given counts
+        for name, expression in _given_to(node):
+            is_made_of_itself = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(expression))
+            if is_made_of_itself and node in repeated:  # what it begins with counts
                 continue
-            known[name] = OfARun(ast.unparse(expression))
-        yield name, known[name]
+            try:
+                value = literal(expression, known)
+                chosen = node in either and name in known
+                known[name] = _either(known[name], value, expression) if chosen else value
+            except ValueError:
+                if is_made_of_itself:  # model = load(model): what it was given counts
+                    continue
+                known[name] = _unread(expression)
+            yield name, known[name]
 
 
 def _either(one: Plain, other: Plain, expression: ast.expr) -> Plain:
     """Return the value of a name to which two branches give one: of a mapping and nothing the mapping."""
     if isinstance(one or other, dict) and None in (one, other):
         return one or other
-    return one if one == other else OfARun(ast.unparse(expression))
+    return one if one == other else _unread(expression)
+
+
+def _unread(expression: ast.expr) -> OfARun:
+    """Return a value that only a run tells, as it is written."""
+    with suppress(RecursionError):
+        return OfARun(ast.unparse(expression))
+    return OfARun("...")
 
 
 def _opened(expression: ast.expr, known: Mapping[str, Plain]) -> Iterator[Plain]:
@@ -184,19 +189,20 @@ def _opened(expression: ast.expr, known: Mapping[str, Plain]) -> Iterator[Plain]
                 yield literal(path, known)
 
 
-def _given_to(node: ast.AST) -> tuple[str, ast.expr | None]:
-    """Return the name that a statement gives a value, and that: of ``count *= 2`` the product; None for others."""
+def _given_to(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names that a statement gives a value, with that: of ``count *= 2`` the product."""
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         before = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
-        return node.target.id, ast.copy_location(ast.BinOp(before, node.op, node.value), node)
+        yield node.target.id, ast.copy_location(ast.BinOp(before, node.op, node.value), node)
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    if (
-        len(targets) == 1
-        and isinstance(target := targets[0], ast.Name)
-        and isinstance(node, ast.Assign | ast.AnnAssign)
-    ):
-        return target.id, node.value
-    return "", None
+    value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    if len(targets) != 1 or value is None:
+        return
+    if isinstance(target := targets[0], ast.Name):
+        yield target.id, value
+    for index, part in enumerate(target.elts if isinstance(target, ast.Tuple) else ()):
+        if isinstance(part, ast.Name):
+            yield part.id, ast.copy_location(ast.Subscript(value, ast.Constant(index), ast.Load()), value)
 
 
 def holds(node: ast.AST, constants: Mapping[str, Plain]) -> bool | None:
