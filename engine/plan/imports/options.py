@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, nearest
 from capacity_tui.engine.errors import Place, PlanError
@@ -178,7 +178,11 @@ class _Options:
         option = owner.options.get(name)
         if option is not None and option.tool and isinstance(value, str):
             value = _OUTER_FOLDER.sub("", value)
-        is_open = isinstance(value, OfARun) or (isinstance(value, str) and _OF_THE_SHELL.search(value) is not None)
+        # Of a file that another tool reads the name is enough, wherever it lies.
+        written_as = PurePath(value).name if option is not None and option.tool and isinstance(value, str) else value
+        is_open = isinstance(value, OfARun) or (
+            isinstance(written_as, str) and _OF_THE_SHELL.search(written_as) is not None
+        )
         if is_open:
             # A model that is missing is asked for, and the rate of learning moves no figure.
             if option is not None and (option.path or option.meaning != "served") and option.path not in _UNASKED:

@@ -273,7 +273,7 @@ def _run_of(
         return Run(called[-1], command.program, False, launchers, tuple(called[:-1]))
     if owner is None:
         return None
-    reading = started(read_document(command.document, owner), command.started)
+    reading = started(read_document(command.options_of(owner), owner), command.started)
     is_foreign = is_own and not text and command.program and not command.script
     if is_foreign and owner.sets.get(Key.TASK) != "infer":
         why = f"no program that is known: its options are read as those of {owner.short_name}, whose defaults count"

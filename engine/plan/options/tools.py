@@ -108,6 +108,11 @@ class Tool:
         option = self.options.get(self.named(written)) if written.startswith("-") else None
         return option is not None and (option.path == "model" or option.meaning == "served")
 
+    @property
+    def starts_with_model(self) -> bool:
+        """Whether it is an engine that takes a model without an option."""
+        return self.sets.get(Key.TASK) == "infer" and "model" in self.options
+
     def folders_of_model(self, data: Plain) -> Iterator[PurePath]:
         """Yield the path of the model that options name, and the folders that it lies in."""
         for key, value in data.items() if isinstance(data, dict) else ():

@@ -61,6 +61,8 @@ _ASKS = frozenset({"--version", "--help"})
 
 _IN_FOLDER = re.compile(r"\$\{?\w+\}?/((?:[\w.-]+/)*[\w.-]+)")  # In one that a variable names
 
+_OF_HUB = re.compile(r"[\w.-]+/[\w.-]+")  # A model by its name on the hub
+
 _SIZED = re.compile(r"\d[bB]\b|\.gguf$")
 """What tells that a file or folder is a model; so does a format behind its name."""
 
@@ -109,6 +111,15 @@ class Command:
         named = next((word for word in words if SCRIPT.fullmatch(word) or word == INPUT), "")
         module = next((after for word, after in pairwise(words) if word == "-m"), "")
         return named or (f"{module.replace('.', '/')}.py" if module else "")
+
+    def options_of(self, owner: Tool) -> Document:
+        """Return its options as those of a server whose image starts it: a name before them is that of the model."""
+        data = self.document.data if isinstance(self.document.data, dict) else {}
+        is_alone = self.owner is None and _OF_HUB.fullmatch(self.program) is not None and not self.names_script
+        if not (is_alone and owner.starts_with_model) or any(owner.names_model(key) for key in data):
+            return self.document
+        lines = {**self.document.lines, ("model",): min(self.document.lines.values(), default=1)}
+        return replace(self.document, data={"model": self.program, **data}, lines=lines)
 
     @property
     def names_script(self) -> bool:
