@@ -230,7 +230,7 @@ class _Reader(Choices):
                 own = own[at + 1 :]
                 break
         words = [word for part in ([name] if name else []) + parts for word in self.words(part)]
-        if not words:
+        if not words or self.shifts(words):
             return
         if words[0].text in self.functions and self.depth < _DEEPEST:
             self._within(words[1:]).run(words[0].text)

@@ -129,6 +129,16 @@ class Variables:
             source = _ESCAPED.sub(lambda match: match[1].replace("\n", ""), source)
         return [Word(source, self.line(node))]
 
+    def shifts(self, words: Sequence[Word]) -> bool:
+        """Whether a command drops arguments of the function that it stands in, which it then does."""
+        if words[0].text != "shift":
+            return False
+        if given := self.values.get("@"):
+            count = next((int(word.text) for word in words[1:] if word.text.isdigit()), 1)
+            numbered = {str(at): tuple(given[at + count - 1 :][:1]) for at in range(1, len(given) + 1)}
+            self.values.update({"@": given[count:], "*": given[count:], **numbered})
+        return True
+
     def _string(self, node: Node) -> list[Word]:
         inner = node.named_children
         if len(inner) == 1 and _EVERY.match(source_of(inner[0])):
