@@ -20,7 +20,8 @@ def test_a_script_that_fine_tunes_says_its_plan(read) -> None:
     assert (training.attention, training.precision, training.framework) == ("flash2", "bf16", "trl")
     assert found.settings["training.adapter.rank"].place.line == 17
     assert found.clashes == ()
-    assert not [remark for reading in found.readings for remark in (*reading.unknown, *reading.unmodelled)]
+    (remark,) = (one for reading in found.readings for one in (*reading.unknown, *reading.unmodelled))
+    assert (remark.place.field, "one process spreads the layers" in remark.why) == ("device_map", True)
 
 
 def test_a_script_that_serves_says_its_plan(written) -> None:

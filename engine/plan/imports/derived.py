@@ -44,6 +44,8 @@ _MATRICES = {
 }
 """Matrices of attention by what says of each whether it has an adapter."""
 
+_ALL_SEEN = "auto"  # How Transformers is told to spread layers over devices
+
 _FOUR_BITS, _EIGHT_BITS = "nf4", "int8"
 
 _WHOLE = (None, "fp32", "bf16", "fp16")  # What the name of a model says that is not quantized
@@ -257,7 +259,7 @@ def _sizes(settings: Settings) -> None:
     replicate, share = settings.count("replicate", 1) or 1, settings.count("share", 0) or 0
     own = (settings.count(Key.PARALLELISM_EP, 1) or 1) if settings.value("experts_on_their_own") else 1
     replicas = settings.count("replicas") or (replicate * share * own if share else None)
-    processes = settings.count("processes")
+    processes, trains = settings.count("processes"), settings.value(Key.TASK) != "infer"
     nodes, copies = settings.count("nodes", 1) or 1, settings.count("copies", 1) or 1
     if copies > 1:
         replicas = (replicas or 1) * copies
@@ -273,6 +275,9 @@ def _sizes(settings: Settings) -> None:
         settings.derive("processes", processes, f"{replicas} replicas of {split} devices")
     if processes is not None:
         _world(settings, processes, nodes)
+    elif settings.value("layers_spread") == (_ALL_SEEN,) and trains and (settings.count(DEVICES, 1) or 1) > 1:
+        why = "one process spreads the layers over the devices that it sees: a copy on every device is counted"
+        settings.remarks.append(Remark(settings.chosen["layers_spread"].place, why))
     by_slurm = {name for name in ("per_process", "nodes") if _is_of_slurm(settings.chosen.get(name))}
     if settings.value("one_device") and by_slurm and (processes or 1) > 1:
         why = f"Slurm starts {processes} processes, but the tool takes one device unless its own options say more"
