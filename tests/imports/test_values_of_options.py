@@ -148,3 +148,13 @@ def test_a_network_of_layers_has_no_length(alone) -> None:
     options = "--model_name_or_path microsoft/resnet-50 --per_device_train_batch_size 4 --output_dir x --bf16"
     imported = alone("run.sh", f"python run_image_classification.py {options}\n")
     assert (imported.plan.model.name, "training.seq_len" in imported.settings) == ("resnet-50", False)
+
+
+def test_switches_of_toml_are_switches(alone) -> None:
+    text = (
+        'pretrained_model_name_or_path = "stabilityai/stable-diffusion-xl-base-1.0"\ntrain_batch_size = 2\n'
+        "gradient_checkpointing = true\nmax_train_steps = 100\ncache_latents = false\n"
+    )
+    imported = alone("train.toml", text)
+    assert imported.plan.training.checkpointing == "full"
+    assert not [one for reading in imported.readings for one in reading.unmodelled]

@@ -274,7 +274,7 @@ def _run_of(
     if owner is None:
         return None
     reading = started(read_document(command.options_of(owner), owner), command.started)
-    is_foreign = is_own and not text and command.program and not command.script
+    is_foreign = is_own and not text and command.program and not command.names_script
     if is_foreign and owner.sets.get(Key.TASK) != "infer":
         why = f"no program that is known: its options are read as those of {owner.short_name}, whose defaults count"
         reading.unmodelled.append(Remark(replace(place, field=command.program), why))

@@ -51,6 +51,8 @@ _HEAD = re.compile(r"For[A-Z]\w*$")  # What such a name ends with where it says 
 
 _RETURNED = "return"  # What stands for the configuration that a function returns without giving it a name
 
+_OF_TOML: Mapping[str, Plain] = {"true": True, "false": False}  # Which may look like settings in Python
+
 _FURTHER = "**"  # Before what holds further arguments of a call
 
 
@@ -97,7 +99,7 @@ def settings_alone(text: str, name: str) -> Settings | None:
             if isinstance(target, ast.Name)
         }
         if lines and all(map(_is_setting, nodes)):
-            data = dict(assigned(nodes, {source: source for node in nodes for source, _ in _sources(node)}))
+            data = dict(assigned(nodes, {**_OF_TOML, **{name: name for node in nodes for name, _ in _sources(node)}}))
             parts = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
             return Settings(Document(data, name, lines), parts)
     return None
