@@ -58,7 +58,7 @@ def adapters(settings: Settings) -> None:
         settings.set(METHOD, made.value, made, "default")
     method = settings.value(METHOD)
     if method in (None, "full"):
-        if settings.value("bits") and settings.value(Key.TASK) != "infer":
+        if settings.value("bits") and settings.is_given("bits") and settings.value(Key.TASK) != "infer":
             why = "a quantized base is trained only with adapters"
             given = tuple(name for name in (METHOD, "bits") if name in settings.chosen)
             settings.clash("quantized_without_adapters", why, given)

@@ -242,7 +242,7 @@ def _model(
     # A folder is called as its repository, whatever people mean by Qwen-7B; then parts (Qwen_Qwen3.6-35B-A3B has its
     # maker before it), and names that are served.
     tried = (
-        *(*of_hub, *(() if is_path or name.startswith(_ROOTS) else (name,))),
+        *(*of_hub, *((last,) if name.startswith(_ROOTS) else ()), *(() if is_path else (name,))),
         *(last, last.partition("_")[2], *([str(built.value)] if built is not None else ()), *_folders(name)),
         *(served if isinstance(served, tuple) and is_path else ()),
     )
