@@ -113,7 +113,7 @@ def test_of_branches_that_only_the_shell_decides_the_last_counts_as_a_whole():
         ('go() { run --b 4; }\nif [ "$1" = debug ]; then go() { run --b 1; }; fi\ngo', "run --b 4"),
         ('go() { run "$@"; }\ngo --b 4', "run --b 4"),
         ('go() { local n=$1; shift; run $n "$@" $2; }\ngo 7 --b 4', "run 7 --b 4 4"),
-        ('go() { shift 2; run $1; }\ngo 1 2 3', "run 3"),
+        ("go() { shift 2; run $1; }\ngo 1 2 3", "run 3"),
         ('go() { run "${@}" --c; }\ngo --b 4', "run --b 4 --c"),
         ('F="--on"\nif [ -z "" ]; then unset F; fi\nrun --b 4 ${F:-}', "run --b 4"),
         ('if [ "$1" = big ]; then S=70; else S=8; fi\nif [ $S = 8 ]; then B=4; else B=1; fi\nrun $S $B', "run 8 4"),
