@@ -193,6 +193,7 @@ class BoostedTrees(ClassicalSpec):
         "max_bins": "n_bins",
         "num_leaves": "max_leaves",
         "colsample_bytree": "colsample",
+        "num_class": "n_classes",
     }
 
     method: Annotated[
@@ -220,6 +221,20 @@ class BoostedTrees(ClassicalSpec):
     colsample: Annotated[
         Share, Knob("Features a tree", "number", "algorithm", "", 0, 1, 0.1, help="share that a tree sees")
     ] = 1.0
+
+    n_classes: Annotated[
+        Size, Knob("Classes", "integer", "algorithm", "", 1, 10_000, help="a tree a round for each of three or more")
+    ] = 2
+
+    @property
+    def trees_of_a_round(self) -> int:
+        """Trees that a round of boosting adds: one, or one for each of several classes."""
+        return self.n_classes if self.n_classes > 2 else 1
+
+    @property
+    def trees(self) -> float:
+        """Trees of the whole ensemble."""
+        return float(self.n_estimators * self.trees_of_a_round)
 
     @property
     def leaves(self) -> float:

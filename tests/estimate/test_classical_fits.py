@@ -24,6 +24,7 @@ VARIANTS = [
     *((name, {}) for name in ALGORITHMS),
     ("xgboost_like", {"method": "exact"}),
     ("xgboost_like", {"max_leaves": 512, "max_depth": 12}),
+    ("xgboost_like", {"n_classes": 5}),
     ("pca_svd", {"method": "randomized", "n_components": 20}),
     ("pca_svd", {"method": "covariance"}),
     ("pca_svd", {"method": "full"}),
@@ -271,3 +272,12 @@ def test_tall_tables_are_factorized_at_the_speed_of_memory() -> None:
     for name, options in (("linear_regression_qr", {}), ("pca_svd", {"method": "full"})):
         few, many = (seconds(fitted(name, n=n, p=100, n_jobs=1, **options)) for n in (20_000, 200_000))
         assert many > 12 * few
+
+
+def test_boosting_grows_a_tree_for_each_class_from_three_on() -> None:
+    one, two, five = (fitted("xgboost_like", trees=1000, n_classes=classes) for classes in (1, 2, 5))
+    assert seconds(one) == seconds(two)
+    assert 4.5 * seconds(two) < seconds(five) <= 5 * seconds(two)
+    sizes = [float(answer.estimate.memory.parts["model"].value) for answer in (two, five)]
+    assert sizes[1] == pytest.approx(5 * sizes[0])
+    assert peak(five) > peak(two)

@@ -83,8 +83,11 @@ def random_forest(spec: RandomForest, rates: Rates) -> Fit:
 
 
 def boosted_trees(spec: BoostedTrees, rates: Rates) -> Fit:
-    """Each tree visits the values of its rows and features level by level (Chen and Guestrin 2016)."""
-    trees, leaves, depth = float(spec.n_estimators), spec.leaves, float(spec.max_depth)
+    """Each tree visits the values of its rows and features level by level (Chen and Guestrin 2016).
+
+    Of several classes each has a tree a round (Friedman 2001), and a gradient pair and a margin of every row.
+    """
+    trees, leaves, depth = spec.trees, spec.leaves, float(spec.max_depth)
     levels = min(depth, max(1.0, math.log2(leaves) * (rates.row.ratios["leafwise"] if spec.max_leaves else 1.0)))
     values = float(spec.n) * spec.p * spec.density
     sampled = values * spec.subsample * spec.colsample
@@ -95,6 +98,7 @@ def boosted_trees(spec: BoostedTrees, rates: Rates) -> Fit:
     bins = 1.0 if spec.n_bins <= 256 else 2.0
     copies = row.bytes["binned"] * bins * values if spec.method == "hist" else row.bytes["sorted"] * values
     histograms = row.bytes["bin"] * spec.n_bins * spec.p * leaves if spec.method == "hist" else 0.0
+    vectors = row.bytes["row"] + row.bytes["class"] * (spec.trees_of_a_round - 1)
     return Fit(
         parameters=kept_numbers(nodes=3.0 * nodes * trees),
         inference_flops=prediction_flops(levels=2.0 * levels * trees),
@@ -105,7 +109,7 @@ def boosted_trees(spec: BoostedTrees, rates: Rates) -> Fit:
         memory=memory_parts(
             data={"table": data, "targets": 8.0 * spec.n},
             copies={"binned table" if spec.method == "hist" else "sorted columns": copies},
-            work={"histograms": histograms, "vectors over the rows": row.bytes["row"] * spec.n},
+            work={"histograms": histograms, "vectors over the rows": vectors * spec.n},
             model={"nodes": row.bytes["node"] * nodes * trees},
         ),
         peak="while a tree grows",
@@ -119,7 +123,7 @@ def _histogram_splits(
 
     Bins of dense tables are bytes at fixed places; those of sparse ones have their feature beside them.
     """
-    trees, histogram = float(spec.n_estimators), "histogram" if spec.density == 1.0 else "sparse_histogram"
+    trees, histogram = spec.trees, "histogram" if spec.density == 1.0 else "sparse_histogram"
     visited = sampled * (1.0 + 0.5 * (levels - 1.0))
     searched = spec.leaves * spec.p * spec.colsample * spec.n_bins
     return (
@@ -136,7 +140,7 @@ def _sorted_splits(
     comparisons = values * math.log2(max(2.0, float(spec.n)))
     return (
         rates.loop("sort the columns", comparisons, "compare", flops=1.0),
-        rates.loop("scans for splits", sampled, "scan", count=float(spec.n_estimators) * levels, flops=6.0),
+        rates.loop("scans for splits", sampled, "scan", count=spec.trees * levels, flops=6.0),
     )
 
 

@@ -19,6 +19,8 @@ _OF_A_KIND, _FEATURES = "features of categories", f"{OWN_PARAMETERS}p"
 _ENGINE = "colocate"  # What is said of one that answers of a training come from
 _MEAN_LENGTH, _PROMPT, _ANSWER = "mean length", "prompt", "answer"
 _PROMPTS = (_PROMPT, "tokens in")  # What counts the tokens of one
+_DEGREES = frozenset({Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_DP})  # What an engine may have too
+_FARTHEST_ENGINE = 4  # Words between an engine and how it is laid out, as in ``vllm in server mode with tp 2``
 _FEWEST_TOKENS = 64  # Of a prompt and its answer as ``512/512``; smaller numbers are a rank and its alpha
 
 
@@ -30,6 +32,23 @@ class SampleWords(BatchWords):
         self._mean_tokens = 0  # of a sample
         self._features = 0  # of all kinds that the line names
         self._parts_of_sequence = {_PROMPT: 0, _ANSWER: 0}  # tokens of them
+
+    def _take(self, index: int, count: int, meaning: Meaning) -> None:
+        """Leave out how an engine is laid out that answers beside a training, as in ``grpo, vllm tp 2``."""
+        is_degree = bool(meaning.values) and _DEGREES.issuperset(meaning.values)
+        if is_degree and self._task in (TRAIN, FINETUNE) and self._is_of_engine(index, index + count):
+            meaning = Meaning(why=f"left out: {self._span(index, count)}, of an engine that answers beside a training")
+        super()._take(index, count, meaning)
+
+    def _is_of_engine(self, start: int, end: int) -> bool:
+        """Whether words are of an engine before them in their clause, or behind: ``vllm (tp 2)``, ``tp 2 for vllm``."""
+        remarks, first = vocabulary().remarks, max(start - _FARTHEST_ENGINE, 0)
+        set_before = {at for at, (_, taken) in self._taken.items() if taken.values}
+        apart = [at + 1 for at in range(first, start) if at in set_before or self._tokens[at].ends]
+        words = [token.text for token in self._tokens[max((first, *apart)) : start]]
+        if key_of(self._word(end)) in vocabulary().joints and not self._tokens[end - 1].ends:
+            words.append(self._word(end + 1))
+        return any(remarks.get(key_of(word)) == remarks[_ENGINE] for word in words)
 
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Keep features of one kind, as ``120 numeric feats``, and the tokens of a prompt and of its answer."""

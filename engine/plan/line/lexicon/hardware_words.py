@@ -12,7 +12,7 @@ from typing import Any
 from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Row, Table, key_of
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line.lexicon.processor_words import nearest_processor, numbered_processor
+from capacity_tui.engine.plan.line.lexicon.processor_words import counts_none, nearest_processor, numbered_processor
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import Meaning
 from capacity_tui.engine.plan.plan import DETECTED
@@ -26,7 +26,12 @@ _COUNTS = (
     re.compile(r"(?P<count>\d{1,7})\s*[x×*]\s*(?P<name>\S.*)", re.IGNORECASE),
     re.compile(r"(?P<name>[^\s].*?)\s*[x×*]\s*(?P<count>\d{1,7})", re.IGNORECASE),
 )
-_NODES = re.compile(r"(?P<nodes>\d{1,4})\s*[x×*]\s*(?P<count>\d{1,2})\s*[x×*\s]\s*(?P<name>[a-z].*)", re.IGNORECASE)
+_NODES = (  # 2x8xh100, 2x8 h100, 2x h100*8
+    re.compile(r"(?i)(?P<nodes>\d{1,4})\s*[x×*]\s*(?P<count>\d{1,2})(?:\s+(?!x\s)(?=[a-z])|\s*[x×*]\s*)(?P<name>\w.*)"),
+    re.compile(r"(?i)(?P<nodes>\d{1,4})\s*[x×*\s]\s*(?P<name>\w.*?)\s*[x×*]\s*(?P<count>\d{1,2})"),
+)
+_LARGEST_NODE = 8  # Devices of a usual one; a larger number counts nodes, as in ``8x a100 x 16``
+_SOCKETS = re.compile(r"(?P<count>[1248])[sp]\s+(?P<name>[a-z].*)", re.IGNORECASE)  # 2S xeon 8480
 _NEAR_A_NUMBER = re.compile(r"(?P<count>\d{1,3})\s+(?P<name>\d{4}(?!\d).*)")  # 2 4090; a larger number is a length
 _GLUED = re.compile(r"(?P<count>\d{1,7})\s*(?!(?<=\d)[a-z]\s)(?P<name>[a-z].*)", re.IGNORECASE)  # but 768p 5 epochs
 _OWN = re.compile(r"(?:gpu|device|card|custom|accelerator)?\((?P<figures>[^()]*)\)?", re.IGNORECASE)
@@ -69,21 +74,46 @@ def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
         return _several(sold, int(chips["count"]), catalog)
     if chips is not None and (sold := vocabulary().core_slices.get(key_of(chips["name"]))) and int(chips["count"]) > 1:
         return _several(sold, int(chips["count"]) // 2, catalog)
-    nodes = _NODES.fullmatch(word)  # 2x8xh100
-    node = _several(nodes["name"], int(nodes["count"]), catalog) if nodes else None
-    if nodes and node is not None and isinstance(size := node.values.get(DEVICES), int):
-        devices = int(nodes["nodes"]) * size
-        return Meaning(f"{nodes['nodes']} x {node.words}", {**node.values, DEVICES: devices, PER_NODE: size})
-    for pattern in (*_COUNTS, _GLUED, _NEAR_A_NUMBER):
-        match = pattern.fullmatch(word)
-        if match and nearest_processor(f"{match['count']}x", catalog) is not None:
-            continue  # 5600x 32gb
-        count = int(match["count"]) if match else 0
-        hardware = _several(match["name"], count, catalog) if match else None
-        if hardware is not None:
-            none = PlanError("no devices", repr(word)[:60], "write 1 or more", Place(field=DEVICES))
-            return hardware if count else Meaning(fault=none)
+    return _in_nodes(word, catalog) or _some(word, catalog)
+
+
+def _in_nodes(word: str, catalog: Catalog) -> Meaning | None:
+    """Return devices of several nodes, as ``2x8xh100``; of processors the smaller number counts sockets."""
+    for match in filter(None, (pattern.fullmatch(word) for pattern in _NODES)):
+        few, many = sorted((int(match["nodes"]), int(match["count"])))
+        is_size_first = many > _LARGEST_NODE and (match.start("name") < match.start("count") or few == _LARGEST_NODE)
+        nodes, size = (many, few) if is_size_first else (int(match["nodes"]), int(match["count"]))
+        node = _several(match["name"], size, catalog) or _sockets(few, match["name"], catalog)
+        row = None if node is None else node.values.get(NAME)
+        if node is None or counts_none(match["nodes"], match, row, catalog):
+            continue
+        if row in catalog.processors:
+            return _sockets(few, match["name"], catalog)  # 12*2 xeon silver 4214r
+        if isinstance(devices := node.values.get(DEVICES), int):
+            return Meaning(f"{nodes} x {node.words}", {**node.values, DEVICES: nodes * devices, PER_NODE: devices})
     return None
+
+
+def _some(word: str, catalog: Catalog) -> Meaning | None:
+    """Return a number of devices, as ``8xh100`` and ``2S xeon 8480``."""
+    if (socket := _SOCKETS.fullmatch(word)) is not None:
+        return _sockets(int(socket["count"]), socket["name"], catalog)
+    for match in filter(None, (pattern.fullmatch(word) for pattern in (*_COUNTS, _GLUED, _NEAR_A_NUMBER))):
+        count = int(match["count"])
+        hardware = _several(match["name"], count, catalog)
+        is_name = nearest_processor(f"{match['count']}x", catalog) is not None  # 5600x 32gb
+        if hardware is None or is_name or counts_none(match["count"], match, hardware.values.get(NAME), catalog):
+            continue
+        none = PlanError("no devices", repr(word)[:60], "write 1 or more", Place(field=DEVICES))
+        return hardware if count else Meaning(fault=none)
+    return None
+
+
+def _sockets(count: int, name: str, catalog: Catalog) -> Meaning | None:
+    """Return so many processors of one machine; None where a name is no processor's."""
+    one = _alone(name, catalog) or nearest_processor(name, catalog) or Meaning()
+    several = replace(one, words=f"{count} × {one.words}", values={**one.values, DEVICES: count})
+    return several if one.values.get(NAME) in catalog.processors else None
 
 
 def counted(word: str) -> tuple[int, str] | None:

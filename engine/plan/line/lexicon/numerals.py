@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of
@@ -32,6 +33,7 @@ _MEMORIES = ("memory", "mem", "vram", "ram", "of", "each")  # What may stand beh
 _MEMORY_SIZE = re.compile(r"(?:\d+[x×])?\d{1,3}(?:[gt]b?)?", re.IGNORECASE)
 _NAME_AND_MEMORY = re.compile(r"(.*\d.*)[-_](\d{1,3})gb?", re.IGNORECASE)
 _VERSION = re.compile(r"\b([a-z]+)([- _]?v?)(\d[-_. ]\d)(?=[-_ ](\d+(?:\.\d+)?b)\b)", re.IGNORECASE)  # llama 3 3 70b
+_NODES_OF = re.compile(r"(?<!\S)(\d{1,4} ?[x×*]) ?\((\d{1,2} ?[x×*] ?[a-z][\w -]*)\)", re.IGNORECASE)  # 2x (8xH100)
 _ARTICLES, _FEWEST_OF_A_UNIT = ("a", "an", "one", "the", "this"), 3
 _MORE = ["more", "than"]
 _TIME_FOLLOWS = frozenset({"in", "inside", "within", "under", "below", "than", "most", "for", "<", "of", "is"})
@@ -43,13 +45,31 @@ _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what i
 
 def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     """Return the words of a line, its numbers as digits before hardware and before what they count."""
-    named = _VERSION.sub(lambda match: _version(match, catalog), with_software(text))
+    plain = _NODES_OF.sub(lambda nodes: f"{nodes[1]}{nodes[2]}".ljust(len(nodes[0])), text)
+    plain = _nodes_counted().sub(_nodes, plain)
+    named = _VERSION.sub(lambda match: _version(match, catalog), with_software(plain))
     words = spelled.with_sides(split(named), text, catalog)
     words = spelled.with_hours_of_day(spelled.with_products([*_without_dashes(words)]))
     tokens = _with_times(spelled.with_products(_with_ranges(words)), catalog)
     tokens = _with_host_memory(with_latencies(spelled.with_composite_times(tokens)), catalog)
     tokens = _with_kinds_first([*_with_memory_apart(tokens, catalog)], catalog)
     return _with_parts(_with_digits(_with_names_first(tokens, catalog), catalog))
+
+
+@cache
+def _nodes_counted() -> re.Pattern[str]:
+    """Return how lines without spaces count nodes and the devices of each: ``2台8卡H100``, ``两台 H100*8``."""
+    words = vocabulary()
+    node, device = ("|".join(sorted(words.every[kind])) for kind in ("standing", "standing in"))
+    number = "|".join(sorted(word for word in words.counts if not word.isascii()))
+    devices = rf"(?P<devices>\d{{1,2}}) ?(?:{device})(?= ?\w)"
+    return re.compile(rf"(?i)(?P<nodes>\d{{1,4}}|{number}) ?(?:{node}) ?(?:{devices}|(?=[a-z]*\d\S*[x×*]\d))")
+
+
+def _nodes(counted: re.Match[str]) -> str:
+    """Return nodes and their devices as products, as long as before: ``2x8xH100``."""
+    nodes = vocabulary().counts.get(counted["nodes"], counted["nodes"])
+    return f"{nodes}x{counted['devices'] or ''}{'x' * bool(counted['devices'])}".ljust(len(counted[0]))
 
 
 def _with_memory_apart(tokens: list[Token], catalog: Catalog) -> Iterator[Token]:

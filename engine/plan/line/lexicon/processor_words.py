@@ -63,6 +63,20 @@ def numbered_processor(name: str, catalog: Catalog) -> str | None:
     return ids.pop() if len(ids) == 1 else None
 
 
+def counts_none(number: str, name: re.Match[str], row: object, catalog: Catalog) -> bool:
+    """Return whether a number beside a processor counts none of it: ``4090 epyc 9654``, ``ryzen 7950x 16 cores``.
+
+    Args:
+        number: what stands before the name or behind it.
+        name: both, where the sign between them may be the last letter of the name.
+        row: of the hardware that is named.
+        catalog: facts.
+    """
+    with_sign = f"{name['name']}{name.string[name.end('name') :][:1]}"
+    is_card = row in catalog.processors and catalog.accelerators.find_id(number) is not None
+    return is_card or (with_sign[-1:] in "xX" and numbered_processor(with_sign, catalog) is not None)
+
+
 def by_piece(names: Iterable[str]) -> Mapping[str, Sequence[str]]:
     """Return names by each piece of them: ``llama-3.1-8b`` by ``llama``, ``3.1`` and ``8b``."""
     pieces: dict[str, list[str]] = {}
@@ -95,7 +109,8 @@ def nearest_processor(word: str, catalog: Catalog) -> Meaning | None:
         return Meaning(fault=PlanError("no processor like it is known", word[:60], hint))
     row = min(near, key=lambda entry: entry[0])[1]
     devices: dict[str, object] = {Key.HARDWARE_DEVICES: int(match["count"])} if match["count"] else {}
-    why = f"{word}: {row.id} is the nearest processor known, of {row.cores_words}"
+    is_row = numbered_processor(word.removeprefix(match["count"] or "").lstrip(" x×*"), catalog) == row.id
+    why = "" if is_row else f"{word}: {row.id} is the nearest processor known, of {row.cores_words}"
     return Meaning(row.id, {Key.HARDWARE_NAME: row.id, **devices}, why)
 
 

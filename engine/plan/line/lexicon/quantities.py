@@ -86,7 +86,8 @@ _SCALED = re.compile(r"(\d[\d.,]*)-?([a-z]{2,}|[а-я]+)", re.IGNORECASE)  # 2bn
 _AT_LEAST = re.compile(r"^(\d[\d.,]*[kKmMbB]?)\+$")  # 30+ t/s
 _POSSESSIVE = re.compile(r"^(.*\d.*|[a-z]{4,}|ti)['’]s$", re.IGNORECASE)
 _FILE = re.compile(r"^([^=]*\w)\.(?:pth?|ya?ml)$", re.IGNORECASE)  # yolov8s.pt, coco.yaml
-_LIKE = re.compile(r"^(.*\d[a-z]*)-(?:equivalent|like|style|type|class|sized|scale|ish)$", re.IGNORECASE)  # 7b-like
+_LIKE = re.compile(r"(?i)^(?!\d{1,2}-class)(.*\d[a-z]*)-(?:equivalent|like|style|type|class|sized|scale|ish)$")
+"""What something is like, as ``7b-like`` and ``4090-class``; ``3-class`` counts classes."""
 _EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+[kKmMbBtT]?|[1-9]\d{0,2}(?:\.\d{3})*\.000")
 """Thousands apart, as ``10,000`` and ``10.000``; ``5.125`` is no such number."""
@@ -105,6 +106,7 @@ _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:[x×*][134])?(?:px)?", re
 OF_TOKEN = re.compile(r"(\d+(?:\.\d+)?m?s)/tok(?:en)?", re.IGNORECASE)
 
 _OF_DEVICE = re.compile(r"([a-z=]*\d+)/(gpu|device|card)", re.IGNORECASE)  # bs=2/gpu
+_CORES = re.compile(r"(\d{1,3})c/?\d{1,3}t(?:h|hreads?)?", re.IGNORECASE)  # 8C/16Th
 _BETWEEN = re.compile(r"(?<=\d)[-/x×*+_|&,]?(?=[a-z])", re.IGNORECASE)
 _SETTING = re.compile(r"([a-z_]+)[=:]?(\d+)", re.IGNORECASE)
 
@@ -304,6 +306,8 @@ def words_in(word: str) -> list[str]:
     of_one = _OF_DEVICE.fullmatch(word)
     if of_one is not None:
         return [of_one[1], "per", of_one[2]]
+    if (cores := _CORES.fullmatch(word)) is not None:
+        return [cores[1], "cores"]
     return _of_option(word) or _of_settings(word) or _of_several(word) or _of_software(word)
 
 

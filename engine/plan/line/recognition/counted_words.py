@@ -159,6 +159,8 @@ class CountedWords(NumberNames):
         """Keep a number that no field has, of which other words of the line make one."""
         if self._task in (TRAIN, FINETUNE) and (kept := self._kept_of_training(amount, value, name)) is not None:
             return kept
+        if (kept := self._of_processor(amount, value, name)) is not None:
+            return kept
         is_share = value.endswith("%") and amount.name in settings.SHARED
         is_of_all = not is_share and amount.reciprocal and parse_quantity(value, "") > amount.most
         if is_share:

@@ -9,10 +9,11 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import Accelerator, key_of
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import INFER, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import INFER, Amount, Meaning
 from capacity_tui.engine.plan.line.recognition.ruled_out_words import RuledOutWords
 from capacity_tui.engine.plan.plan import DETECTED
 
@@ -21,6 +22,7 @@ _LAYERS_OF_ALL = re.compile(
 )
 _LONGEST_OF_LAYERS = 8  # Words of what says how many layers are on devices
 _FAR = 4  # Words before a time or a memory that may say that it is wanted
+_CORES, _SOCKETS, _THREADS_OF_A_CORE = "cores", "sockets", 2
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
 
 
@@ -68,6 +70,22 @@ class MachineWords(RuledOutWords):
             return meaning
         self._values |= {hardware.NAME: machine.id, hardware.DEVICES: counts[0]}
         return replace(meaning, values={**meaning.values, hardware.NAME: machine.id, hardware.DEVICES: counts[0]})
+
+    def _of_processor(self, amount: Amount, value: str, name: str) -> Meaning | None:
+        """Take sockets for so many processors, and pass over their threads: ``2 socket xeon``, ``8 cores 16 threads``.
+
+        A few processors are sockets where the one that is named has more cores, as in ``2 cpus epyc 9654``.
+        """
+        row, words = self._catalog.processors.get(str(self._values.get(hardware.NAME))), vocabulary()
+        if row is None or not value.isdecimal():
+            return None
+        few, cores = int(value), self._degree(f"{OWN_PARAMETERS}n_jobs", row.cores)
+        if amount.name == _CORES and few == _THREADS_OF_A_CORE * cores:
+            return Meaning(why=f"left out: {value} {name} of {cores} cores")
+        is_some = amount.name == _CORES and key_of(name) in words.processor and few < row.cores
+        if (amount.name != _SOCKETS and not is_some) or not 1 <= few <= words.bounds["sockets of a machine"]:
+            return None
+        return Meaning(f"{few} × {row.id}", {hardware.DEVICES: few})
 
     def _is_chosen(self, index: int) -> bool:
         """Whether a word that compares stands before another one, over words that turn to it: ``or just 32 cores``."""
@@ -214,3 +232,14 @@ class MachineWords(RuledOutWords):
         """Whether a line has one device in each of its nodes, as ``4 boxes with a 3090 each``."""
         places = [(at, at + count) for at, (count, taken) in self._taken.items() if hardware.NAME in taken.values]
         return any(self._span(at - 1, 1) in ("a", "an") and self._is_apiece(end) for at, end in places)
+
+    def _racks(self, name: str, rack: str) -> Meaning | None:
+        """Return the racks that words count, as ``2x gb200 nvl72`` and ``4 racks of nvl72``: a node of so many each."""
+        name, (size, usual) = re.sub(r" racks?( of)? ", "x ", name), vocabulary().racks[key_of(rack)]
+        is_usual = not name.strip("0123456789xX×* ")  # 4x nvl72
+        match = hardware.named_hardware(f"{name} {usual}".strip() if is_usual else name, self._catalog)
+        if match is None or match.fault:
+            return None
+        racks, why = int(str(match.values.get(hardware.DEVICES, 1))), f"{rack}: of {usual}" if is_usual else ""
+        values = {**match.values, hardware.DEVICES: racks * size, Key.HARDWARE_PER_NODE: size}
+        return Meaning(f"{racks} x {size} {match.values[hardware.NAME]}", values, why)

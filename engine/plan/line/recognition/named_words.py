@@ -32,6 +32,7 @@ _SIZE_OF_A_NODE = re.compile(r"\d{1,2}[x×]?.*", re.IGNORECASE)  # nodes with 8x
 _HOURS, _CARD = frozenset({"hours", "hrs"}), re.compile(r"\d{3,4}[a-z]{0,2}", re.IGNORECASE)  # 920m, 9800gt
 _SCRIPT, _MODULE = re.compile(r"[\w./~-]+\.(?:py|sh)"), re.compile(r"([a-z]+)(?:\.[a-z_]+)+")
 _NODES, _MACHINES, _OF_A_SIZE = frozenset({"node", "nodes"}), frozenset({"boxes", "servers", "machines"}), 3
+_TIMES = ("x", "×", "*")
 _HAVE_NONE = frozenset({Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD})
 
 
@@ -261,6 +262,7 @@ class NamedWords(CountedWords):
     def _nodes_of(self, index: int, count: int) -> Meaning | None:
         """Return the machines that some words count, as ``4 dgx a100`` or ``dgx h100``: each has several devices."""
         words = [token.text for token in self._tokens[index : index + count]]
+        words[1:2] = [word for word in words[1:2] if word not in _TIMES]  # 2 x dgx h100
         if key_of(words[-1]) in vocabulary().racks:
             return self._racks(" ".join(words[:-1]), words[-1])
         if key_of(words[-1]) in _NODES | _MACHINES and count > 1:
@@ -288,6 +290,9 @@ class NamedWords(CountedWords):
         first, name = words[0].rstrip("xX×"), " ".join(words[:-1])
         is_counted = first.isdecimal() and len(words) > 2
         match = hardware.named_hardware(" ".join(words[1:-1]) if is_counted else name, self._catalog)
+        if is_counted and match is not None and isinstance(few := match.values.get(hardware.DEVICES), int):
+            of_nodes = {hardware.DEVICES: int(first) * few, Key.HARDWARE_PER_NODE: few}  # 3 8xh100 nodes
+            return Meaning(f"{first} x {match.words}", {**match.values, **of_nodes})
         row = None if match is None else self._catalog.accelerators.get(str(match.values.get(hardware.NAME)))
         fabric = None if row is None else self._catalog.fabric_of(row)
         nodes = int(first) if is_counted else 1
@@ -303,17 +308,6 @@ class NamedWords(CountedWords):
             return None
         counted: dict[str, object] = {hardware.DEVICES: nodes * size, Key.HARDWARE_PER_NODE: size}
         return Meaning(f"{nodes} x {size} {match.words}", {**match.values, **counted}, why)
-
-    def _racks(self, name: str, rack: str) -> Meaning | None:
-        """Return the racks that words count, as ``2x gb200 nvl72`` and ``4 racks of nvl72``: a node of so many each."""
-        name, (size, usual) = re.sub(r" racks?( of)? ", "x ", name), vocabulary().racks[key_of(rack)]
-        is_usual = not name.strip("0123456789xX×* ")  # 4x nvl72
-        match = hardware.named_hardware(f"{name} {usual}".strip() if is_usual else name, self._catalog)
-        if match is None or match.fault:
-            return None
-        racks, why = int(str(match.values.get(hardware.DEVICES, 1))), f"{rack}: of {usual}" if is_usual else ""
-        values = {**match.values, hardware.DEVICES: racks * size, Key.HARDWARE_PER_NODE: size}
-        return Meaning(f"{racks} x {size} {match.values[hardware.NAME]}", values, why)
 
     def _thing(self, phrase: str, count: int) -> Meaning | None:
         """Return model or hardware of a name; of several words only names without additions."""
