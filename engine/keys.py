@@ -115,6 +115,7 @@ class Key(StrEnum):
     HARDWARE_PORTS_PER_NODE = "hardware.ports_per_node"
     HARDWARE_SPEC = "hardware.spec"
     HARDWARE_EFFICIENCY = "hardware.efficiency"
+    HARDWARE_HOST = "hardware.host"
     HARDWARE_HOST_SPEED = "hardware.host_speed"
     DATA_FORMAT = "data.format"
     DATA_SOURCE = "data.source"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from capacity_tui.engine.catalog import Catalog, Fabric, Instance, Link
+from capacity_tui.engine.catalog import Catalog, Fabric, Instance, Link, Processor
 from capacity_tui.engine.catalog.rows import LevelRow
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.keys import Key
@@ -40,6 +40,11 @@ def instance_host(row: Instance) -> NodeHost:
     cores = row.vcpus / THREADS_OF_CORE / row.sold_devices if row.vcpus else None
     network = row.network_gbit * GIGA / BITS if row.network_gbit else None
     return NodeHost(cores=cores, network=network)
+
+
+def processor_host(row: Processor, devices: int) -> NodeHost:
+    """Return a host with one processor of the catalogue beside some devices."""
+    return NodeHost(cores=float(row.cores + row.efficiency_cores) / devices)
 
 
 def machine_host(machine: Machine, devices: int) -> NodeHost:

@@ -15,6 +15,7 @@ from capacity_tui.engine.cluster.catalogue_devices import (
     CLUSTER_FIGURES,
     SPEC_FIGURES,
     UNKNOWN_SOURCE,
+    beside_processor,
     part_words,
     power_limited,
 )
@@ -26,7 +27,7 @@ from capacity_tui.engine.cluster.hardware_match import (
     with_cluster_measurements,
     with_named_cluster,
 )
-from capacity_tui.engine.cluster.levels import Level, cluster_levels, named_network, slower_outside
+from capacity_tui.engine.cluster.levels import Level, cluster_levels, named_network, processor_host, slower_outside
 from capacity_tui.engine.cluster.pricing import (
     chosen_price,
     device_price,
@@ -77,6 +78,8 @@ def resolve_cluster(
     device = _overridden(match.device, spec)
     if _is_another_device(spec):
         device = replace(device, name=f"{OWN_DEVICE} like {device.name}")
+    processor = None if section.host is None or device.is_processor else catalog.processors.find(section.host)
+    device = device if processor is None else beside_processor(device, processor, catalog)
     if "link_gbs" not in spec and per_node > PAIR:
         device = replace(device, link_bandwidth=np.minimum(device.link_bandwidth, device.bus_bandwidth))
     network = match.network
@@ -131,7 +134,7 @@ def resolve_cluster(
             *price_assumptions(price, pricing, by_device),
         ),
         host_memory_known=_given("host_memory_gib") if "host_memory_gib" in spec else match.host_memory_known,
-        host=match.host,
+        host=match.host if processor is None else processor_host(processor, per_node),
     )
 
 

@@ -75,6 +75,7 @@ class HardwareSection(Section):
     ports_per_node: Count | None = None
     spec: dict[str, SpecValue] = Field(default_factory=dict)
     efficiency: Annotated[float, Field(gt=0, le=1)] | None = None
+    host: str | None = None
     host_speed: Annotated[float, Field(gt=0, le=10)] | None = None
 
     @model_validator(mode="before")

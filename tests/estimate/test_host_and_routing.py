@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from capacity_tui.engine.errors import CatalogError
 from capacity_tui.engine.estimate import Estimate, estimate_plan
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.solve import answer
@@ -158,3 +159,35 @@ def test_weights_that_layers_share_are_read_in_each_of_them(on_device: int) -> N
         return float(speed.time_to_first_token_seconds.value)
 
     assert seconds("albert-base-v2") == pytest.approx(seconds("bert-base"), rel=0.02)
+
+
+SERVED = {
+    "task": "infer",
+    "model.name": "deepseek-r1",
+    "hardware.name": "rtx-4090",
+    "hardware.spec": {"host_memory_gib": 768},
+    "inference.weights": "q4_k_m",
+    "inference.engine": "llamacpp",
+    "inference.gpu_layers": 2,
+}
+
+
+def test_layers_on_the_host_run_as_fast_as_its_processor_reads() -> None:
+    def token(**changes: object) -> float:
+        return float(estimate(SERVED, **changes).computation.infer.time_per_output_token_seconds.value)
+
+    server, desktop = (token(hardware__host=host) for host in ("epyc-9654", "ryzen-9-7950x"))
+    assert 3.0 * server < desktop < token()
+
+
+def test_an_optimizer_on_the_host_steps_as_fast_as_its_processor_reads() -> None:
+    server, desktop = (
+        part(NODE, "optimizer", parallelism__offload="optimizer", hardware__devices=1, hardware__host=host)
+        for host in ("epyc-9654", "ryzen-9-7950x")
+    )
+    assert 3.0 * server < desktop
+
+
+def test_a_host_is_a_processor_of_the_catalogue() -> None:
+    with pytest.raises(CatalogError, match="epyc-1"):
+        estimate(SERVED, hardware__host="epyc-1")

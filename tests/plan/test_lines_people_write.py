@@ -187,6 +187,13 @@ def test_a_day_of_a_month_until_which_a_training_ends_is_a_deadline():
         assert line.asked.limits == ("usd<=18k", "time<=20d")
 
 
+def test_a_day_of_the_week_until_which_a_training_ends_is_a_deadline():
+    day = datetime.now(UTC).date() + timedelta(days=3)
+    line = read_line(f"llama 3 8b lora 1B tokens by {day:%A} h100")
+    assert line.asked is not None
+    assert line.asked.limits == ("time<=3d",)
+
+
 def test_what_devices_that_serve_draw_in_a_month_is_said_beside_the_price_of_energy():
     guesses = read_line("power bill of 6x 3090 at 280W each for a month at $0.36/kWh while serving mixtral").guesses
     assert any("6 x 280 W for a month: 1.2 MWh, $435" in guess for guess in guesses)

@@ -127,7 +127,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         ),
         body=in_layers,
         head=in_head,
-        host=_host(inference.gpu_layers, shape, device, catalog),
+        host=_host(inference.gpu_layers, plan.hardware.host or HOST_PROCESSOR, shape, device, catalog),
         prompt=float(inference.prompt_tokens),
         output=float(inference.output_tokens) if generates(shape) else 0.0,
         batch=float(inference.batch),
@@ -248,7 +248,8 @@ def _assumed(plan: Plan, shape: TransformerShape, device: Device, catalog: Catal
         if any_true(shape.experts > 0):
             yield EXPERTS_APART if shape.fused_experts else EXPERTS_TOO
     layers = plan.inference.gpu_layers
-    if layers is not None and not device.is_processor and np.any(layers < shape.layers):
+    is_open = layers is not None and plan.hardware.host is None and not device.is_processor
+    if is_open and np.any(layers < shape.layers):
         yield f"processor beside the accelerator: {catalog.processors[HOST_PROCESSOR].name}"
 
 
@@ -292,9 +293,9 @@ def _exact(
     return published / stored_bytes(counts, shape, widths) if published and name == quantization.id else 1.0
 
 
-def _host(gpu_layers: int | None, shape: TransformerShape, device: Device, catalog: Catalog) -> Host:
-    """Return the processor that runs the layers an accelerator does not hold."""
-    processor = processor_device(catalog.processors[HOST_PROCESSOR], catalog)
+def _host(gpu_layers: int | None, name: str, shape: TransformerShape, device: Device, catalog: Catalog) -> Host:
+    """Return the processor of a name, which runs the layers an accelerator does not hold."""
+    processor = processor_device(catalog.processors.find(name), catalog)
     held = shape.layers if gpu_layers is None or device.is_processor else np.minimum(gpu_layers, shape.layers)
     return Host(
         share=1.0 - held / shape.layers,

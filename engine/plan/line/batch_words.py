@@ -17,9 +17,6 @@ from capacity_tui.engine.plan.line.recognition.line_words import ACCUMULATION
 _FACTORS = re.compile(r"([a-z_ -]+?)\s*=?\s*(\d+(?:\s*[x×*]\s*\d+)+)(?:\s*=\s*\d+)?", re.IGNORECASE)  # bs 8*4=32
 _TIMES = re.compile(r"\s*[x×*]\s*")
 _MOST_WORDS = 7  # Of a batch with its factors, as in ``batch size 8 x 4 x 2``
-_FEWEST_PICTURES = 100  # Before the name of a device, of which a line has fewer
-_SHORTEST_SEQUENCE = 512  # Of a product that is a batch and its tokens, as in ``bs 4 x 2048``
-_SMALLEST_SIDE = 64  # Of two equal factors, which are the sides of an image
 _BATCHES = (Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH)
 
 
@@ -38,7 +35,9 @@ class BatchWords(PerceptronWords):
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Take what a measure word counts for pictures where no device stands before it: ``图片5000张``."""
         places = [at for at, token in enumerate(self._tokens) if token.text == value and self._word(at + 1) == name]
-        few = 2 * (not settings.at_least(value, _FEWEST_PICTURES))  # 2张4090, but 5000张 3060
+        few = 2 * (
+            not settings.at_least(value, int(vocabulary().bounds["pictures before a device"]))
+        )  # 2张4090, but 5000张 3060
         near = {at - 1 for at in places} | {at + few for at in places if few}
         if key_of(name) not in vocabulary().measures or near & self._places_of(Key.HARDWARE_NAME):
             return super()._kept(amount, value, name)
@@ -67,10 +66,10 @@ class BatchWords(PerceptronWords):
     def _of_factors(self, factors: list[int], text: str) -> Meaning:
         """Return a batch of some factors: that of a device, the number of devices if one is, and how often."""
         batch, devices = math.prod(factors), self._degree(Key.HARDWARE_DEVICES)
-        if len(set(factors)) == 1 and factors[0] >= _SMALLEST_SIDE:
+        if len(set(factors)) == 1 and factors[0] >= vocabulary().bounds["side of an image"]:
             return Meaning(why=f"left out: {text}")
         row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME)))
-        if row is not None and row.kind != "vit" and factors[-1] >= _SHORTEST_SEQUENCE:
+        if row is not None and row.kind != "vit" and factors[-1] >= vocabulary().bounds["tokens of a factor"]:
             batch = math.prod(factors[:-1])
             whole: dict[str, object] = {Key.TRAINING_GLOBAL_BATCH: batch, Key.TRAINING_SEQ_LEN: factors[-1]}
             return Meaning(f"batch {batch} of {factors[-1]} tokens", whole)

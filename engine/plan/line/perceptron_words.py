@@ -97,7 +97,11 @@ class PerceptronWords(FrozenWords):
             for count in (few for few in (2, 1) if self._is_free(index + 1, few)):
                 if (kept := self._layers_or_width(self._span(index + 1, count), number)) is not None:
                     return 1 + count, kept
-            is_bare = "depth" in self._layers and words.width_words.isdisjoint(self._keys()) and self._is_width(index)
+            is_bare = (
+                self._layers.keys() == {"depth"}
+                and words.width_words.isdisjoint(self._keys())
+                and self._is_width(index)
+            )
             return (
                 (1, self._kept_layers(width=int(number))) if is_bare and key_of(before) in words.layer_joints else None
             )

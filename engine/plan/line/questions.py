@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from calendar import month_abbr, month_name, monthrange
+from calendar import day_abbr, day_name, month_abbr, month_name, monthrange
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from itertools import pairwise, permutations
@@ -59,6 +59,7 @@ _LONGEST_NOUN = 5  # Words between one that asks for a model and the last that s
 _LONGEST_NOUN_OF_MEMORY = 3  # Words behind how much, as in ``how much free gpu memory``
 _DAY = re.compile(r"([1-9]|[12]\d|3[01])(?:st|nd|rd|th)?")
 _MONTHS = [*zip(map(str.casefold, month_name[1:]), map(str.casefold, month_abbr[1:]), strict=True)]
+_WEEKDAYS = [*zip(map(str.casefold, day_name), map(str.casefold, day_abbr), strict=True)]
 _LEAP_YEAR, _YEARS = 2024, 5  # One that has every day, and how many years have one of each
 HALF = "half"  # A part of the layers that nobody counted
 
@@ -115,18 +116,21 @@ def limit_in(tokens: Sequence[Token], index: int) -> str | None:
     return f"time<={span}" if span is not None and is_limit else None
 
 
-def days_until(tokens: Sequence[Token], index: int) -> int | None:
-    """Return the days from today to a day of a month that two words name, as ``20 december``; None for other words."""
+def days_until(tokens: Sequence[Token], index: int) -> tuple[int, int] | None:
+    """Return the days from today to a day, and how many words name it: ``20 december``, ``friday``; None for others."""
+    today, name = datetime.now(UTC).date(), tokens[index].text.casefold()
+    weekday = next((at for at, names in enumerate(_WEEKDAYS) if name in names), None)
+    if weekday is not None:
+        return (weekday - today.weekday()) % len(_WEEKDAYS) or len(_WEEKDAYS), 1
     for first, second in permutations([token.text.casefold() for token in tokens[index : index + 2]], 2):
         day = _DAY.fullmatch(first)
         month = next((at for at, names in enumerate(_MONTHS, 1) if second in names), 0)
         if day is not None and month and int(day[1]) <= monthrange(_LEAP_YEAR, month)[1]:
-            today = datetime.now(UTC).date()
             years = (
                 year for year in range(today.year, today.year + _YEARS) if int(day[1]) <= monthrange(year, month)[1]
             )
             days = ((date(year, month, int(day[1])) - today).days for year in years)
-            return next((few for few in days if few > 0), None)
+            return next(((few, 2) for few in days if few > 0), None)
     return None
 
 

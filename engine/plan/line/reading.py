@@ -317,8 +317,8 @@ class _Line(TrainingWords):
         before = {key_of(token.text) for token in self._tokens[max(index - _FARTHEST_DAY, 0) : index]}
         text, until = self._tokens[index].text, vocabulary().until
         if (days := days_until(self._tokens, index)) is not None and not until.isdisjoint(before):
-            why = f"until {self._span(index, 2)}: {days} days from today"
-            return 2, replace(self._limit(index, f"time<={days}d"), why=why)
+            why = f"until {self._span(index, days[1])}: {days[0]} days from today"
+            return days[1], replace(self._limit(index, f"time<={days[0]}d"), why=why)
         if duration_of(text) is not None and key_of(self._span(index + 1, 1)) in vocabulary().since:
             return 2, _NOTHING  # a 3 year old card
         is_year = settings.is_year(text) or is_date(text)

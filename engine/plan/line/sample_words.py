@@ -50,6 +50,17 @@ class SampleWords(BatchWords):
             words.append(self._word(end + 1))
         return any(remarks.get(key_of(word)) == remarks[_ENGINE] for word in words)
 
+    def _pair(self, name: str, value: str, amount: Amount | None = None) -> Meaning | None:
+        """Take more tokens than the model reads for those of the data beside epochs, as in ``3 epochs 100k tokens``."""
+        amount = amount or settings.amount_named(name, self._task, self._model, is_before=True)
+        row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME)))
+        longest = 0 if row is None else row.max_context or 0
+        if amount is not None and amount.name == settings.TOKENS and longest and settings.at_least(value, longest + 1):
+            counted = (settings.amount_of(token.text) for token in self._tokens)
+            has_epochs = any(one is not None and one.field(TRAIN) == Key.TRAINING_EPOCHS for one in counted)
+            amount = replace(amount, fewer="") if has_epochs and not settings.is_power(value) else amount
+        return super()._pair(name, value, amount)
+
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Keep features of one kind, as ``120 numeric feats``, and the tokens of a prompt and of its answer."""
         if amount.name == _OF_A_KIND and self._task == FIT and value.isdigit():
@@ -155,11 +166,11 @@ class SampleWords(BatchWords):
 
     def _lengths(self, text: str) -> Meaning | None:
         """Recognize the tokens of prompts and answers of a training too that draws these, as ``ppo 512/512``."""
-        parts = text.split("/")
+        parts = text.replace("+", "/").split("/")
         is_pair = len(parts) == len(self._parts_of_sequence) and all(
             settings.at_least(part, _FEWEST_TOKENS) for part in parts
         )
-        is_of_both = self._values.get(Key.TRAINING_PREFERENCE) in DRAWING or self._has_target()
+        is_of_both = "+" in text or self._values.get(Key.TRAINING_PREFERENCE) in DRAWING or self._has_target()
         is_of_both &= not any(self._parts_of_sequence.values())
         if self._task not in (TRAIN, FINETUNE) or not (is_pair and is_of_both):
             return super()._lengths(text)

@@ -12,8 +12,9 @@ from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.line.lexicon.hardware_words import hardware_names, named_hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, model_names, named_model, sized_model
+from capacity_tui.engine.plan.line.lexicon.quantities import counted_start
 from capacity_tui.engine.plan.line.lexicon.setting_words import SEQUENCE, TOKENS, amount_of, counted, value_names
-from capacity_tui.engine.plan.line.lexicon.tokens import counted_start, split
+from capacity_tui.engine.plan.line.lexicon.tokens import split
 from capacity_tui.engine.plan.line.lexicon.vocabulary import UNSAID, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning, OneLine, PlanFlags, Word
 from capacity_tui.engine.record import dataclass

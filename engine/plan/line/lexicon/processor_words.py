@@ -109,7 +109,7 @@ def nearest_processor(word: str, catalog: Catalog) -> Meaning | None:
         return Meaning(fault=PlanError("no processor like it is known", word[:60], hint))
     row = min(near, key=lambda entry: entry[0])[1]
     devices: dict[str, object] = {Key.HARDWARE_DEVICES: int(match["count"])} if match["count"] else {}
-    is_row = numbered_processor(word.removeprefix(match["count"] or "").lstrip(" x×*"), catalog) == row.id
+    is_row = numbered_processor(match[0][match.start("line") :], catalog) == row.id
     why = "" if is_row else f"{word}: {row.id} is the nearest processor known, of {row.cores_words}"
     return Meaning(row.id, {Key.HARDWARE_NAME: row.id, **devices}, why)
 

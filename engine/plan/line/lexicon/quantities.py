@@ -45,25 +45,8 @@ SUM_OF_ONE = re.compile(
     re.IGNORECASE,
 )
 """What each device costs an hour, or energy: ``$2 per gpu hour``, ``$2/h per gpu``, ``$2 each``, ``30 cents a kWh``."""
-_MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go", "giga", "gigas", "gigabyte", "gigabytes", "гб", "гигабайт")
-_BITS = ("bit", "bits")
 QUANTIZED = ("quantization", "quantisation", "quantizing", "quantized", "quantised", "quant")
-_UNITS = (
-    (_BITS, "bit"),
-    (_MEMORY_UNITS, "gb"),
-    (("mb",), "mb"),
-    (("gbe", "gige", "gbit", "gbit/s", "gigabit"), "gbe"),
-    (("gb/s",), "gb/s"),
-    (("kw", "kilowatt", "kilowatts"), "kw"),
-    (("gbps",), "gbps"),
-    (("tb/s", "tbps", "tbit/s"), "tb/s"),
-    (("tb", "tib", "terabyte", "terabytes"), "tb"),
-    (("bpw",), "bpw"),
-    (("%", "percent", "pct"), "%"),
-    (("tflops", "tflop", "tflop/s", "tflops/s", "teraflops"), "tflops"),
-    (("pflops", "pflop", "pflop/s", "pflops/s"), "pflops"),
-    (("tflops/gpu", "tflop/s/gpu", "tflops/s/gpu", "tflops/device", "tflops/card"), "tflops"),
-)
+_DOLLARS = "$"
 _NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
 _MONTHS = 12  # Of a year
 _CENTS = ("c", "¢")  # What words for hundredths of a dollar begin with
@@ -72,7 +55,6 @@ _BOUND = r"(?:reserv(?:ed|ations?)|commit(?:ments?|ted)?|contract)"
 COMMITMENT = re.compile(rf"{_SPAN}[\s-]*{_BOUND}\b|{_BOUND}\s+(?:for\s+|of\s+)?\(?{_SPAN}\b\)?", re.IGNORECASE)
 """For how long hardware is rented, as ``1yr reserved`` and ``reserved for 3 years``."""
 SPANS = {"hourly": "h", "daily": "day", "weekly": "week", "monthly": "mo", "yearly": "y"}
-_MONEY_WORDS = ("$", "usd", "dollar", "dollars", "bucks", "美元", "美金", "ドル", "долларов", "dólares", "dollari")
 _SUM_IN_WORDS = re.compile(r"([^\d\s]*)\s?\d[\d.,]*[km]?\s?((?:[€£]|[a-z]*))(?:(?:/|per).*)?", re.IGNORECASE)
 _OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|d|day|w|wk|week|mo|month|y|yr|year)", re.IGNORECASE)
 _APART = re.compile(r"[.,](?=\d{3}(?!\d))")  # Before thousands, as in ``€1.500``
@@ -107,6 +89,7 @@ OF_TOKEN = re.compile(r"(\d+(?:\.\d+)?m?s)/tok(?:en)?", re.IGNORECASE)
 
 _OF_DEVICE = re.compile(r"([a-z=]*\d+)/(gpu|device|card)", re.IGNORECASE)  # bs=2/gpu
 _CORES = re.compile(r"(\d{1,3})c/?\d{1,3}t(?:h|hreads?)?", re.IGNORECASE)  # 8C/16Th
+_COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?<=\d)[-/x×*+_|&,]?(?=[a-z])", re.IGNORECASE)
 _SETTING = re.compile(r"([a-z_]+)[=:]?(\d+)", re.IGNORECASE)
 
@@ -161,7 +144,9 @@ def sum_and_currency(before: str, after: str) -> str | None:
         return f"{before}/{span}"  # $20 hourly
     money, slash, span = after.partition("/")  # 5000 EUR/month
     other = next((name for name, row in currencies.items() if money in row.words), None)
-    is_sum = (other is not None or money in _MONEY_WORDS) and sum_of(f"${before}") is not None
+    is_sum = (other is not None or vocabulary().figure_units.get(money) == _DOLLARS) and sum_of(
+        f"${before}"
+    ) is not None
     return f"{other or '$'}{before}{slash}{span}" if is_sum else None
 
 
@@ -252,7 +237,7 @@ def with_unit(number: str, word: str) -> str | None:
         return f"{plain_number(number[:-1])}k{span}"  # 40k hours of calls
     if not _NUMBER.fullmatch(number) or (span == word == "y" and len(number) > _LONGEST_YEARS):
         return None  # contexto 4096 y batch 4
-    unit = next((written for units, written in _UNITS if word in units), span)
+    unit = words.figure_units.get(word, span)
     measured = None if unit is None else f"{number}{unit}"
     return measured if scale is None else times_scale(plain_number(number), scale)
 
@@ -379,3 +364,8 @@ def image_of(word: str) -> int | None:
     """Return the edge of a square image, as ``512x512`` says it; None for other words."""
     match = _IMAGE.fullmatch(word)
     return int(match[1]) if match and match[1] == match[2] else None
+
+
+def counted_start(word: str) -> str:
+    """Return the number of devices that a word begins with, as ``8x``; empty for other words."""
+    return match[0] if (match := _COUNT.match(word)) is not None else ""

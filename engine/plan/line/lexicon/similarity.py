@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 
@@ -108,7 +108,9 @@ def amount_meant(word: str) -> str | None:
     if is_other or not key.isalpha() or len(key) < _FEWEST_OF_AN_AMOUNT:
         return None
     counting = (word for word, amount in words.amounts.items() if not amount.fields or any(amount.fields.values()))
-    return next(iter(close_matches(key, [*counting], 1, _SLIP_OF_AN_AMOUNT)), None)
+    names = [*counting]
+    swapped = next((word for word in _swapped(key) if word in names), None)  # epohcs
+    return swapped or next(iter(close_matches(key, names, 1, _SLIP_OF_AN_AMOUNT)), None)
 
 
 @lru_cache(maxsize=4096)
@@ -130,8 +132,13 @@ def is_near_filler(word: str) -> bool:
 def _has_swapped(key: str) -> bool:
     """Return whether two letters of a word that says nothing changed places behind its first, as in ``mcuh``."""
     fillers = vocabulary().fillers if len(key) >= _FEWEST_LETTERS and key.isalpha() else frozenset[str]()
+    return any(word in fillers for word in _swapped(key))
+
+
+def _swapped(key: str) -> Iterator[str]:
+    """Yield a word with each two letters in each other's place behind its first."""
     swapped = (f"{key[:at]}{key[at + 1]}{key[at]}{key[at + 2 :]}" for at in range(1, len(key) - 1))
-    return any(word in fillers for word in swapped if word != key)
+    return (word for word in swapped if word != key)
 
 
 def is_common(word: str) -> bool:

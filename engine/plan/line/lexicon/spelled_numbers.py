@@ -28,7 +28,6 @@ _PART_OF_A_TIME = re.compile(r"(\d+)m", re.IGNORECASE)  # 2h 30m
 _GLUED_TIME = re.compile(r"(?:(\d+)d)?(\d+)(?::(\d\d))?h(?:(\d{1,2})(m(?:ins?)?)?)?", re.IGNORECASE)
 """A time of several units as one word: ``3d12h``, ``2h45m``, ``1h30``, ``1:30h``."""
 _CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
-_UNTIL = ("and", "to", "until", "till", "–")  # Between two times of a day
 _MINUTES = {"w": 7 * 24 * 60, "d": 24 * 60, "h": 60}  # Of what parts of a time may be part of
 
 
@@ -117,7 +116,7 @@ def with_hours_of_day(tokens: list[Token]) -> list[Token]:
     made: list[Token] = []
     for token in tokens:
         last = _hour_of(token.text)
-        if last is not None and len(made) > 1 and key_of(made[-1].text) in _UNTIL:
+        if last is not None and len(made) > 1 and key_of(made[-1].text) in vocabulary().every["hours"]:
             first = _hour_of(made[-2].text)
             if first is not None:
                 hours = (last - first) % _DAY or _DAY

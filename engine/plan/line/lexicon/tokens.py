@@ -108,7 +108,7 @@ WHOLE, _LATENCY = "endtoend", "latency"  # The latency of a whole request, and o
 _TOWARDS = frozenset({"for", "to", "until", "till", "before", "the", "a"})  # Words between a time and its latency
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 _TOKEN, _DEVICE, _HOURS = ("token", "tok"), ("gpu", "device", "accelerator", "node", "card"), ("hours", "hour", "hrs")
-_COUNT, _FRACTION = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE), re.compile(r"\d+\.\d+")
+_FRACTION, _TABLE = re.compile(r"\d+\.\d+"), re.compile(r"\d[\d.]*[kKmM]? [x×] \d+")
 _THOUSANDS, _BEGUN = "000", re.compile(r"[1-9]\d{0,2}(?:000)*")
 
 
@@ -157,8 +157,8 @@ def split(text: str) -> list[Token]:
                 tokens += pair
                 continue  # ein 13B-Modell
             if counted is not None and key_of(counted[2]) in words.amounts:
-                is_named = len(tokens) > 1 and _is_name(tokens[-2].text)  # batch 16 640px
-                is_counted = bool(tokens) and not is_named and _is_count(tokens[-1].text)
+                is_named = len(tokens) > 1 and (_is_name(tokens[-2].text) or _in_table(tokens))  # batch 16 640px
+                is_counted = bool(tokens) and not is_named and not tokens[-1].ends and _is_count(tokens[-1].text)
                 before = len(tokens) - int(is_counted)
                 if before < len(tokens):
                     tokens[-1] = replace(tokens[-1], text=tokens[-1].text.removesuffix("x"))  # 1000x 8k-token texts
@@ -170,8 +170,12 @@ def split(text: str) -> list[Token]:
 
 def _is_name(word: str) -> bool:
     """Whether a word says what a number behind it counts."""
-    amount = vocabulary().amounts.get(key_of(word))
-    return amount is not None and not amount.is_behind
+    return (amount := vocabulary().amounts.get(key_of(word))) is not None and not amount.is_behind
+
+
+def _in_table(tokens: list[Token]) -> bool:
+    """Whether the last word is the number of features behind that of rows, as 80 of ``1M x 80``."""
+    return _TABLE.fullmatch(" ".join(token.text for token in tokens[-3:])) is not None
 
 
 def with_latencies(tokens: list[Token]) -> list[Token]:
@@ -250,7 +254,8 @@ def _add(token: Token, tokens: list[Token]) -> None:
     del tokens[len(tokens) - bool(is_mixed) :]  # exl2 at 3.5bpw
     tokens[-1:] = _released(tokens[-1:], token.text)
     before = tokens[-1] if tokens else None
-    joined = None if before is None or before.ends else with_unit(before.text, key_of(token.text))
+    is_apart = before is None or before.ends or (token.text == "k" and _in_table(tokens))  # 1M x 80 k 100
+    joined = None if before is None or is_apart else with_unit(before.text, key_of(token.text))
     if before is None:
         tokens.append(token)
     elif (mixture := _mixture(before.text, token.text)) is not None:
@@ -393,8 +398,3 @@ def _phrase(word: str) -> str:
         return f"p{ordinal[1]}"  # 99th percentile
     option = _EXPERTS_ON_HOST if _OF_EXPERTS.fullmatch(word) else vocabulary().short_options.get(word, word)
     return OF_MILLION if _PER_MILLION.fullmatch(word) else plain_number(option)
-
-
-def counted_start(word: str) -> str:
-    """Return the number of devices that a word begins with, as ``8x``; empty for other words."""
-    return match[0] if (match := _COUNT.match(word)) is not None else ""

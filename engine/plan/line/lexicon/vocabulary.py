@@ -141,6 +141,7 @@ class Vocabulary:
     prefixes: Mapping[str, str]  # beginnings of machines' names by what clouds write
     ram: Words  # words behind a size of host memory
     scales: ByWord  # suffixes of numbers, by word
+    figure_units: ByWord  # units of figures of hardware, of shares and of sums, by word
     time_units: ByWord  # units of times, by word
     durations: ByWord  # units of longer times, by word
     negations: Words  # words that rule out what stands behind them
@@ -260,8 +261,7 @@ class Vocabulary:
     hardware: Names  # the same of hardware
     makers: Names  # of hardware, in the order of lists
     usual: Mapping[str, Mapping[str, float]]  # values where a line says nothing, by what is done
-    # what serves language models where a line names none, by family of weights and by maker of devices
-    engines: Mapping[str, str]
+    engines: Mapping[str, str]  # what serves models where a line names none, by family of weights, maker of devices
     examples: Mapping[str, str]  # lines to begin with, and what they show
 
     def field_of(self, word: str, task: str) -> str | None:

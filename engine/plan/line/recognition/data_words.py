@@ -30,7 +30,6 @@ _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)[/:+](\d+(?:\.\d+)?k?)|(\d+k)(\d+k)"
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
-_TILES = frozenset({"tiles", "tile", "crops"})  # Of a picture, each of which has the tokens of one
 _IMAGE_SIZES = ("image size", "pixels of a side", "edge of images")
 _PICTURES, _VOCABULARY = "pictures of a request", "vocabulary"
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
@@ -85,7 +84,7 @@ class DataWords(ModelDetails):
         if amount.name in _IMAGE_SIZES and value.isdigit() and (both := self._height_and_width(int(value), int(value))):
             return both
         is_few = value.isdigit() and int(value) < _FEWEST_PICTURES and self._sees() is not None
-        few = _TILES | (_OF_PICTURES if self._task == INFER else frozenset())
+        few = vocabulary().every["tiles"] | (_OF_PICTURES if self._task == INFER else frozenset())
         if (amount.name == _PICTURES and value.isdigit()) or (is_few and key_of(name) in few):
             self._pictures = int(value)
             return Meaning(f"{value} pictures a request")

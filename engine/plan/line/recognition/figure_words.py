@@ -109,8 +109,9 @@ class FigureWords(NamedWords):
         is_memory = hardware.MEMORY in (hardware.figures_of(self._tokens[index].text) or {})
         is_part = self._span(index + 1, 1) == "of" and hardware.figures_of(self._span(index + 2, 1)) is not None
         is_measured = is_memory and (self._is_measured(index + 2 * is_part, "memory") or self._is_fraction(index))
-        if is_measured:  # 4 GB of 8 GB in use
-            return 1, Meaning(why=f"left out: {self._written(index)}, as measured or needed")
+        left = self._left_of_card(index)
+        if left is not None or is_measured:  # 4 GB of 8 GB in use
+            return left or (1, Meaning(why=f"left out: {self._written(index)}, as measured or needed"))
         is_stored = self._is_named_before(index, stores) and not self._is_before_device(index)
         count = self._words_of_one(index + 1) if is_memory and not self._is_apart(index) else 0
         if not (is_stored or count or (is_memory and self._begins_with_one(index))):
@@ -373,7 +374,7 @@ class FigureWords(NamedWords):
         if hardware.NAME in self._values:
             self._share_of_host()
             row, memory = self._catalog.accelerators.get(str(self._values[hardware.NAME])), given.get(hardware.MEMORY)
-            if row is None or not isinstance(memory, int):
+            if row is None or not isinstance(memory, int) or self._is_shared_card:
                 return
             same = row.id if hardware.is_memory_of(row, memory) else hardware.with_memory(row, memory, self._catalog)
             if same is not None:

@@ -67,12 +67,14 @@ class GuessedWords(DerivedValues):
             return 1, nothing
         taken = self._replicas(index) or self._longest(index) or self._whole(index) or self._around(index)
         taken = taken or self._samples_of(index) or self._requests_of(index) or self._part_of_others(index)
+        if taken is None and settings.is_number(text) and (memory := self._memory_behind(index)) is not None:
+            taken = 1, memory  # a100 80 monthly
         if taken is not None:
             return taken
         if (fault := self._uncounted(index)) is not None:
             return 1, Meaning(fault=fault)
         if settings.is_number(text):
-            return 1, self._memory_behind(index) or self._bare_number(index)
+            return 1, self._bare_number(index)
         return 1, _NOTHING if is_near_filler(text) else self._data_like(text) or self._similar(text)
 
     def _around(self, index: int) -> tuple[int, Meaning] | None:

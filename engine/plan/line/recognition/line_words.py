@@ -55,6 +55,7 @@ class LineWords:
         self._picture_sides = (0, 0)  # pixels of a picture that a language model looks at
         self._pictures = 0  # of them in a request
         self._share_of_users = 0.0
+        self._is_shared_card = False  # whether others hold a part of its memory
         self._ruled_out_values: list[tuple[set[str], PlanError]] = []
         self._excluded: set[int] = set()  # where names of hardware end that is not wanted
         self._document_tokens = 0

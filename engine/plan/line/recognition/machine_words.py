@@ -36,7 +36,7 @@ class MachineWords(RuledOutWords):
     """A line that may name the same hardware in several ways."""
 
     def _host(self, index: int, meaning: Meaning) -> Meaning:
-        """Take a processor beside accelerators for the one of their host, which a plan does not name."""
+        """Take a processor beside accelerators for the one of their host."""
         name, named = self._values.get(hardware.NAME), meaning.values.get(hardware.NAME)
         if name and named and DETECTED in (name, named):  # my laptop with a 3050
             self._values[hardware.NAME] = device = named if name == DETECTED else name
@@ -45,17 +45,20 @@ class MachineWords(RuledOutWords):
         if name and named and self._is_chosen(index):
             return meaning  # a 3060, or just my ryzen 5800x
         if named in processors and name in accelerators:
-            return self._of_host(self._tokens[index].text)
+            return self._of_host(named, meaning)
         if name in processors and named in accelerators:
             self._values = {path: value for path, value in self._values.items() if path not in _OF_HOST}
             hosts = {at: count for at, (count, of) in self._taken.items() if of.values.get(hardware.NAME) == name}
-            self._taken |= {at: (count, self._of_host(self._span(at, count))) for at, count in hosts.items()}
+            self._taken |= {at: (count, self._of_host(name, self._taken[at][1])) for at, count in hosts.items()}
+            self._values[Key.HARDWARE_HOST] = name
         return self._machine(name, named, meaning)
 
     @staticmethod
-    def _of_host(text: str) -> Meaning:
-        """Return what to know of a processor that computes nothing itself."""
-        return Meaning(why=f"{text}: the processor of the host; what counts of it goes into hardware.spec")
+    def _of_host(row_id: object, named: Meaning) -> Meaning:
+        """Return a processor that stands beside accelerators."""
+        sockets = named.values.get(hardware.DEVICES, 1)
+        one = "" if sockets == 1 else f"{sockets} sockets of the host: one is counted"
+        return Meaning(f"host {row_id}", {Key.HARDWARE_HOST: row_id}, "; ".join(filter(None, (named.why, one))))
 
     def _machine(self, name: object, named: object, meaning: Meaning) -> Meaning:
         """Take a machine beside its own accelerators for the same hardware, as ``g4dn.12xlarge (4x T4)``."""
@@ -220,7 +223,21 @@ class MachineWords(RuledOutWords):
         same = hardware.with_memory(row, sold, self._catalog) if is_less and row is not None else ""
         is_part = "." in text and (same is None or (row is not None and same == row.id))
         words, after = vocabulary(), key_of(self._span(index + 1, 1))
-        return is_part and after != "of" and after not in words.ram | words.stored.keys()
+        return is_part and after != "of" and after not in words.ram | words.stored.keys() | words.left_over
+
+    def _left_of_card(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize the memory of a card that others leave: ``3080 6.5gb free``, ``4070 (2gb taken by windows)``."""
+        row, path = self._catalog.accelerators.get(str(self._values.get(hardware.NAME))), f"{hardware.SPEC}.memory_mib"
+        memory = (hardware.figures_of(self._word(index)) or {}).get(hardware.MEMORY, math.inf)
+        whole, words = 0 if row is None or row.kind != "gpu" else row.memory_mib or 0, vocabulary()
+        held = words.measured["held"]
+        few = next((few for few in (2, 3, 4) if key_of(self._span(index + 1, few)) in held), 0)
+        nouns = self._nouns_of(index)
+        is_left = not nouns.isdisjoint(words.left_over) and nouns.isdisjoint(words.ram | words.disks)
+        if not memory < whole or not (few or is_left):
+            return None
+        self._is_shared_card, left = True, round(whole - memory if few else memory)
+        return 1 + few, Meaning(f"{left / hardware.MIB_OF_GIB:g} GiB left of each device", {path: left})
 
     def _keeps_some_on_host(self) -> bool:
         """Whether words say that a part of the model lies in host memory: ``--cpu-moe 3090 128gb``."""

@@ -12,9 +12,10 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.quantities import counted_start
 from capacity_tui.engine.plan.line.lexicon.similarity import amount_meant, is_common, is_near_filler
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_serving, is_of_training, task_named
-from capacity_tui.engine.plan.line.lexicon.tokens import Token, counted_start
+from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_nodes
@@ -32,7 +33,6 @@ _SIZE_OF_A_NODE = re.compile(r"\d{1,2}[x×]?.*", re.IGNORECASE)  # nodes with 8x
 _HOURS, _CARD = frozenset({"hours", "hrs"}), re.compile(r"\d{3,4}[a-z]{0,2}", re.IGNORECASE)  # 920m, 9800gt
 _SCRIPT, _MODULE = re.compile(r"[\w./~-]+\.(?:py|sh)"), re.compile(r"([a-z]+)(?:\.[a-z_]+)+")
 _NODES, _MACHINES, _OF_A_SIZE = frozenset({"node", "nodes"}), frozenset({"boxes", "servers", "machines"}), 3
-_TIMES = ("x", "×", "*")
 _HAVE_NONE = frozenset({Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD})
 
 
@@ -135,6 +135,9 @@ class NamedWords(CountedWords):
     def _ends_counted(self, index: int, count: int) -> bool:
         """Whether the last of some words is a number of what stands behind them, as in ``llama 70b 3 replicas``."""
         last = index + count - 1
+        beta = settings.amount_of(self._span(last, 1)) if count > 1 else None
+        if beta is not None and self._is_number_at(last + 1) and not settings.at_least(self._word(last + 1), 1):
+            return True  # zephyr 7b beta 0.1
         is_number = 1 < count <= len(self._tokens) - index and self._tokens[last].text.isdecimal()
         behind = next(self._names_behind(last), None) if is_number else None
         return behind is not None and behind.amount.is_behind
@@ -262,7 +265,7 @@ class NamedWords(CountedWords):
     def _nodes_of(self, index: int, count: int) -> Meaning | None:
         """Return the machines that some words count, as ``4 dgx a100`` or ``dgx h100``: each has several devices."""
         words = [token.text for token in self._tokens[index : index + count]]
-        words[1:2] = [word for word in words[1:2] if word not in _TIMES]  # 2 x dgx h100
+        words[1:2] = [word for word in words[1:2] if word not in ("x", "×", "*")]  # 2 x dgx h100
         if key_of(words[-1]) in vocabulary().racks:
             return self._racks(" ".join(words[:-1]), words[-1])
         if key_of(words[-1]) in _NODES | _MACHINES and count > 1:
@@ -290,6 +293,9 @@ class NamedWords(CountedWords):
         first, name = words[0].rstrip("xX×"), " ".join(words[:-1])
         is_counted = first.isdecimal() and len(words) > 2
         match = hardware.named_hardware(" ".join(words[1:-1]) if is_counted else name, self._catalog)
+        whole = hardware.named_hardware(name, self._catalog)  # 8x a100 x 16 nodes
+        if whole is not None and Key.HARDWARE_PER_NODE in whole.values:
+            return whole
         if is_counted and match is not None and isinstance(few := match.values.get(hardware.DEVICES), int):
             of_nodes = {hardware.DEVICES: int(first) * few, Key.HARDWARE_PER_NODE: few}  # 3 8xh100 nodes
             return Meaning(f"{first} x {match.words}", {**match.values, **of_nodes})

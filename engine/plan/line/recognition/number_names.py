@@ -27,7 +27,7 @@ _OTHER_STEPS, _AT_ONCE = "steps of warm-up or of reports", ("requests at once", 
 _STOPS = (*",;?(:", ". ", " - ", " – ", "—")  # Behind a number that counts nothing which follows
 _OF_MONEY = ("pricing.", "limits.")  # What fields of money begin with
 _ROUND = 100  # What a number of something is mostly a multiple of, and that of a device is not
-_BEFORE_HARDWARE = frozenset({"devices", "samples", "dataset"})  # What may stand before a device: ``gpu 4090``
+_EDGE = f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}"
 _OF_A_STEP = (Key.TRAINING_SEQ_LEN, Key.TRAINING_GLOBAL_BATCH)  # What no job's tokens are the tokens of
 _LARGEST_BATCH = 100_000  # Sequences of a batch; a larger number counts its tokens
 _FEWEST_TOKENS = 4096  # Of a batch that is said in tokens
@@ -74,14 +74,14 @@ class NumberNames(TakenWords):
         """
         behind = next(self._names_behind(index), None)
         before = next(self._names_before(index), None)
-        if before is not None and before.amount.name in _BEFORE_HARDWARE and self._is_only_hardware(index):
-            before = None  # gpu 4090
+        is_last = behind is None or self._begins_another(behind) or _is_speed(behind)
+        is_side = before is not None and before.amount.fields.get(TRAIN) == _EDGE  # resolution 1080
+        before = None if is_last and not is_side and self._is_only_hardware(index) else before  # time per epoch 3090
         if behind is not None and (steps := self._steps(index, behind, before)) is not None:
             return steps
         if behind is not None and behind.amount.name == "devices" and self._is_of_option(index):
             return before  # depth 8 gpu a10g
-        if behind is not None and behind.amount.is_behind:
-            # input 1500 tokens; tp 8 users 16; batch 256 images/s
+        if behind is not None and behind.amount.is_behind:  # input 1500 tokens; tp 8 users 16; batch 256 images/s
             is_other = self._begins_another(behind) or _is_speed(behind)
             length = None if before is None else self._length_of_one(before, behind, index)
             if length is not None:
