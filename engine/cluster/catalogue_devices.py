@@ -203,7 +203,7 @@ def with_vectors(device: Device, vectors: Iterable[str], catalog: Catalog) -> De
     return replace(device, efficiency=replace(device.efficiency, emulated=known[-1] if known else 1.0))
 
 
-def beside_processor(device: Device, row: Processor, catalog: Catalog) -> Device:
+def with_host_processor(device: Device, row: Processor, catalog: Catalog) -> Device:
     """Return a device whose host has a processor of the catalogue: what that moves for steps of an optimizer."""
     moved = processor_device(row, catalog).bandwidth * catalog.coefficients["host-optimizer-share"].value
     return replace(device, efficiency=replace(device.efficiency, host_optimizer=moved, host_optimizer_alone=moved))

@@ -15,9 +15,9 @@ from capacity_tui.engine.cluster.catalogue_devices import (
     CLUSTER_FIGURES,
     SPEC_FIGURES,
     UNKNOWN_SOURCE,
-    beside_processor,
     part_words,
     power_limited,
+    with_host_processor,
 )
 from capacity_tui.engine.cluster.cluster import Assumed, Cluster, Device, Failures, Price
 from capacity_tui.engine.cluster.hardware_match import (
@@ -79,7 +79,7 @@ def resolve_cluster(
     if _is_another_device(spec):
         device = replace(device, name=f"{OWN_DEVICE} like {device.name}")
     processor = None if section.host is None or device.is_processor else catalog.processors.find(section.host)
-    device = device if processor is None else beside_processor(device, processor, catalog)
+    device = device if processor is None else with_host_processor(device, processor, catalog)
     if "link_gbs" not in spec and per_node > PAIR:
         device = replace(device, link_bandwidth=np.minimum(device.link_bandwidth, device.bus_bandwidth))
     network = match.network

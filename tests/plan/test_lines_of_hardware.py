@@ -83,9 +83,7 @@ OF_TRAINING = {
     "on a $2000 budget": {"usd": "2000"},
 }
 LEFT_OUT = {
-    "by friday": "friday",
     "before the end of march": "march",
-    "deadline is friday": "friday",
     "3 jobs a day": "3 jobs/day",
     "20 trials": "runs 20: left out",
     "power limit 6 kW": "6kw",

@@ -189,9 +189,10 @@ def test_a_day_of_a_month_until_which_a_training_ends_is_a_deadline():
 
 def test_a_day_of_the_week_until_which_a_training_ends_is_a_deadline():
     day = datetime.now(UTC).date() + timedelta(days=3)
-    line = read_line(f"llama 3 8b lora 1B tokens by {day:%A} h100")
-    assert line.asked is not None
-    assert line.asked.limits == ("time<=3d",)
+    for written in (f"by {day:%A}", f"must finish before {day:%A}", f"deadline is {day:%A}"):
+        line = read_line(f"llama 3 8b lora 1B tokens h100 {written.casefold()}")
+        assert line.asked is not None
+        assert line.asked.limits == ("time<=3d",)
 
 
 def test_what_devices_that_serve_draw_in_a_month_is_said_beside_the_price_of_energy():

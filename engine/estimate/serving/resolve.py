@@ -248,8 +248,8 @@ def _assumed(plan: Plan, shape: TransformerShape, device: Device, catalog: Catal
         if any_true(shape.experts > 0):
             yield EXPERTS_APART if shape.fused_experts else EXPERTS_TOO
     layers = plan.inference.gpu_layers
-    is_open = layers is not None and plan.hardware.host is None and not device.is_processor
-    if is_open and np.any(layers < shape.layers):
+    is_open = plan.hardware.host is None and not device.is_processor
+    if layers is not None and is_open and np.any(layers < shape.layers):
         yield f"processor beside the accelerator: {catalog.processors[HOST_PROCESSOR].name}"
 
 

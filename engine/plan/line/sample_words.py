@@ -54,7 +54,7 @@ class SampleWords(BatchWords):
         """Take more tokens than the model reads for those of the data beside epochs, as in ``3 epochs 100k tokens``."""
         amount = amount or settings.amount_named(name, self._task, self._model, is_before=True)
         row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME)))
-        longest = 0 if row is None else row.max_context or 0
+        longest = 0 if row is None else max(row.max_context or 0, int(vocabulary().bounds["tokens of data"]))
         if amount is not None and amount.name == settings.TOKENS and longest and settings.at_least(value, longest + 1):
             counted = (settings.amount_of(token.text) for token in self._tokens)
             has_epochs = any(one is not None and one.field(TRAIN) == Key.TRAINING_EPOCHS for one in counted)

@@ -47,8 +47,9 @@ _SIZES = {"mib": 1, "mb": 1, "gib": 1024, "gb": 1024, "g": 1024, "tib": 1024**2,
 """MiB of a unit. Memory of devices is sold in binary units, whatever letter is missing: a card of 24 GB has 24 GiB."""
 _LEAST_MEMORY = 1024  # MiB that any device or host has
 _SAME_SIZE = 0.08  # Share by which the memory that a driver reports may differ from what a device is sold with
-_MORE_THAN_ANY = 2.2
-"""Times the memory of a card's row that no card of its name has: they are sold with twice as much, or half."""
+_MORE_THAN_ANY, _MORE_STACKS = 2.2, 1.5
+"""Times the memory of a card's row that none of its name has: they are sold with twice as much, or half, stacked
+memory, which nobody replaces, with a stack more."""
 _SIZE_BEHIND = re.compile(r"(?<=[a-z\d])-(\d{2,3})g?$", re.IGNORECASE)  # A memory that a name ends in, as ``a100-40``
 _BARE_NAME = re.compile(r"\d{3,4}\s*[a-z][a-z0-9 ]*", re.IGNORECASE)
 """A model number without its line, as ``1660 super``."""
@@ -190,9 +191,8 @@ def given_figure(
     """
     row = catalog.accelerators.get(name)
     is_of_host = is_ram and catalog.processors.find_id(name) is None and not (row is not None and row.unified_memory)
-    memory = figure.get(MEMORY)
-    is_little = memory is not None and memory < _LEAST_MEMORY
-    little = PlanError("so little memory?", text, "write GB where gigabytes are meant") if is_little else None
+    memory, hint = figure.get(MEMORY), "write GB where gigabytes are meant"
+    little = PlanError("so little memory?", text, hint) if memory is not None and memory < _LEAST_MEMORY else None
     if little or is_of_host:
         values: dict[str, object] = {} if little else {HOST_MEMORY: figure[MEMORY] / 1024}
         return Meaning(f"{text} of host memory", values, fault=little)
@@ -206,7 +206,9 @@ def given_figure(
             return Meaning(f"{text}, as they have together", why=why)
         if is_shared and (other := with_memory(row, one, catalog)) is not None:  # 4xA100 160GB
             return Meaning(other, {NAME: other}, why)
-        if sibling is not None or (fault := memory_of_another(row, memory)) is not None:
+        is_more = str(row.memory_type).startswith("HBM") and memory > (row.memory_mib or memory)
+        differs = _MORE_STACKS if is_more else _MORE_THAN_ANY
+        if sibling is not None or (fault := memory_of_another(row, memory, differs)) is not None:
             return Meaning(sibling, {NAME: sibling}) if sibling is not None else Meaning(fault=fault)
     is_other = row is not None and row.kind == "gpu" and not row.unified_memory and bool(memory)
     why = f"{text}: what else counts is that of {name}, which is sold with another memory" if is_other else ""

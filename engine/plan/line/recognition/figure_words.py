@@ -10,6 +10,7 @@ from itertools import chain, takewhile
 from capacity_tui.engine.catalog import Accelerator, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
@@ -109,8 +110,7 @@ class FigureWords(NamedWords):
         is_memory = hardware.MEMORY in (hardware.figures_of(self._tokens[index].text) or {})
         is_part = self._span(index + 1, 1) == "of" and hardware.figures_of(self._span(index + 2, 1)) is not None
         is_measured = is_memory and (self._is_measured(index + 2 * is_part, "memory") or self._is_fraction(index))
-        left = self._left_of_card(index)
-        if left is not None or is_measured:  # 4 GB of 8 GB in use
+        if (left := self._left_of_card(index)) is not None or is_measured:  # 4 GB of 8 GB in use
             return left or (1, Meaning(why=f"left out: {self._written(index)}, as measured or needed"))
         is_stored = self._is_named_before(index, stores) and not self._is_before_device(index)
         count = self._words_of_one(index + 1) if is_memory and not self._is_apart(index) else 0
@@ -200,19 +200,19 @@ class FigureWords(NamedWords):
         shape = self._catalog.architectures.get(str(self._values.get(MODEL)))
         reads_text = shape is None or (bool(shape.vocab) and not shape.is_of_sound)
         reads_text &= "" not in kinds and (self._model is None or self._model.kind == "transformer")
+        words = 1 + max((behind.index(word) + 1 for word in nouns), default=0)
+        if self._task != INFER and self._has_length():
+            return words, Meaning(why=f"left out: {self._span(index, words)}")
         if self._task not in (TRAIN, FINETUNE) or row is None or not row.bytes_per_token or not reads_text:
             hint = "say how many tokens, samples or rows there are"
             return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
-        words = 1 + max((behind.index(word) + 1 for word in nouns), default=0)
-        if self._has_length():
-            return words, Meaning(why=f"left out: {self._span(index, words)}")
         tokens = round(parse_quantity(size, "B") / row.bytes_per_token)
         why = f"{size} of {row.name}: {format_count(tokens)} tokens, as such data has"
         return words, Meaning(f"{format_count(tokens)} tokens", {Key.TRAINING_TOKENS: tokens}, why)
 
     def _has_length(self) -> bool:
         """Whether a number of the line says how long a training is."""
-        lengths = (Key.TRAINING_TOKENS, Key.TRAINING_SAMPLES, Key.TRAINING_STEPS)
+        lengths = (Key.TRAINING_TOKENS, Key.TRAINING_SAMPLES, Key.TRAINING_STEPS, f"{OWN_PARAMETERS}n")
         counts = (self._count_of(at) for at in range(len(self._tokens)) if self._is_number_at(at) and self._is_free(at))
         fields = (count.amount.field(TRAIN) for count in counts if count is not None)
         return any(length in self._values for length in lengths) or any(field in lengths for field in fields)

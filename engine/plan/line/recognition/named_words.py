@@ -297,7 +297,10 @@ class NamedWords(CountedWords):
         if whole is not None and Key.HARDWARE_PER_NODE in whole.values:
             return whole
         if is_counted and match is not None and isinstance(few := match.values.get(hardware.DEVICES), int):
-            of_nodes = {hardware.DEVICES: int(first) * few, Key.HARDWARE_PER_NODE: few}  # 3 8xh100 nodes
+            of_nodes: dict[str, object] = {
+                hardware.DEVICES: int(first) * few,
+                Key.HARDWARE_PER_NODE: few,
+            }  # 3 8xh100 nodes
             return Meaning(f"{first} x {match.words}", {**match.values, **of_nodes})
         row = None if match is None else self._catalog.accelerators.get(str(match.values.get(hardware.NAME)))
         fabric = None if row is None else self._catalog.fabric_of(row)

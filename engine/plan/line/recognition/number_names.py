@@ -27,7 +27,6 @@ _OTHER_STEPS, _AT_ONCE = "steps of warm-up or of reports", ("requests at once", 
 _STOPS = (*",;?(:", ". ", " - ", " – ", "—")  # Behind a number that counts nothing which follows
 _OF_MONEY = ("pricing.", "limits.")  # What fields of money begin with
 _ROUND = 100  # What a number of something is mostly a multiple of, and that of a device is not
-_EDGE = f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}"
 _OF_A_STEP = (Key.TRAINING_SEQ_LEN, Key.TRAINING_GLOBAL_BATCH)  # What no job's tokens are the tokens of
 _LARGEST_BATCH = 100_000  # Sequences of a batch; a larger number counts its tokens
 _FEWEST_TOKENS = 4096  # Of a batch that is said in tokens
@@ -75,7 +74,7 @@ class NumberNames(TakenWords):
         behind = next(self._names_behind(index), None)
         before = next(self._names_before(index), None)
         is_last = behind is None or self._begins_another(behind) or _is_speed(behind)
-        is_side = before is not None and before.amount.fields.get(TRAIN) == _EDGE  # resolution 1080
+        is_side = before is not None and before.amount.fields.get(TRAIN, "").endswith(settings.IMAGE_SIZE)
         before = None if is_last and not is_side and self._is_only_hardware(index) else before  # time per epoch 3090
         if behind is not None and (steps := self._steps(index, behind, before)) is not None:
             return steps
@@ -122,6 +121,7 @@ class NumberNames(TakenWords):
     def _length_of_one(self, before: Count, behind: Count, index: int) -> Count | None:
         """Return how much is in one of what stands before a number, as ``sequences of 100 steps``; None elsewhere."""
         is_of_one = before.amount.behind == "either" and key_of(self._tokens[index - 1].text) == "of"
+        is_of_one |= before.amount.name == _BATCH and behind.amount.fields.get(TRAIN) == Key.TRAINING_SAMPLES
         if not is_of_one or before.end > index + 1 or (self._task == INFER and before.amount.name == _BATCH):
             return None  # a batch of 10k documents is read until it ends
         amount = before.amount
