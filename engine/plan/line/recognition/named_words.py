@@ -14,7 +14,7 @@ from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import counted_start
 from capacity_tui.engine.plan.line.lexicon.similarity import amount_meant, is_common, is_near_filler
-from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_serving, is_of_training, task_named
+from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_serving, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
@@ -188,12 +188,6 @@ class NamedWords(CountedWords):
         has_other &= vocabulary().comparing.isdisjoint(keys)  # but lora or full llama 8b
         is_sized = is_called and (has_other or INFER in tasks)  # qlora of the full 70b, but full 7b 4xa100
         return is_length or is_sized or ((is_model or is_served) and not self._is_trained_elsewhere(index))
-
-    def _is_trained_elsewhere(self, index: int) -> bool:
-        """Whether another word than the one at a place is of training."""
-        others = [token.text for at, token in enumerate(self._tokens) if at != index and token.text[-1] not in "bB"]
-        tasks = {meaning.values.get(TASK) for word in others if (meaning := task_named(word)) is not None}
-        return bool(tasks & {TRAIN, FINETUNE}) or any(is_of_training(word, self._catalog) for word in others)
 
     def _device_hours(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize hours that devices make up together, as in ``3072 H100 hours``."""

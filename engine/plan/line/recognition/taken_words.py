@@ -12,7 +12,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
-from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK
+from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_of_training, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.recognition.machine_words import MachineWords
@@ -214,3 +214,9 @@ class TakenWords(MachineWords):
         first = named[0] if len(named) > 1 else None
         is_one = first is not None and all(part is not None and part.values == first.values for part in named)
         return first if is_one else None
+
+    def _is_trained_elsewhere(self, index: int) -> bool:
+        """Whether another word than the one at a place is of training."""
+        others = [token.text for at, token in enumerate(self._tokens) if at != index and token.text[-1] not in "bB"]
+        tasks = {meaning.values.get(TASK) for word in others if (meaning := task_named(word)) is not None}
+        return bool(tasks & {TRAIN, FINETUNE}) or any(is_of_training(word, self._catalog) for word in others)
