@@ -90,8 +90,9 @@ class NumberNames(TakenWords):
                 return behind
         is_last = behind is not None and (not self._is_number_at(behind.end) or self._is_apart(behind.end - 1))
         is_far = before is not None and (before.amount.is_behind or self._is_apart(index - 1))
-        is_open = before is None or (is_far and is_last)
-        if behind is None or behind.amount.is_behind or not is_open:  # 12k imgs 1024 px, but batch 8 seq 2048
+        if (
+            behind is None or behind.amount.is_behind or not (before is None or (is_far and is_last))
+        ):  # 12k imgs 1024 px, but batch 8 seq 2048
             return before
         return before if self._begins_another(behind) or self._is_of_hardware(index, behind) else behind
 
@@ -121,7 +122,8 @@ class NumberNames(TakenWords):
     def _length_of_one(self, before: Count, behind: Count, index: int) -> Count | None:
         """Return how much is in one of what stands before a number, as ``sequences of 100 steps``; None elsewhere."""
         is_of_one = before.amount.behind == "either" and key_of(self._tokens[index - 1].text) == "of"
-        is_of_one |= before.amount.name == _BATCH and behind.amount.fields.get(TRAIN) == Key.TRAINING_SAMPLES
+        is_of_some = behind.amount.fields.get(TRAIN) == Key.TRAINING_SAMPLES and not behind.amount.leading
+        is_of_one |= before.amount.name == _BATCH and is_of_some and not self._begins_another(behind)  # batch 8 images
         if not is_of_one or before.end > index + 1 or (self._task == INFER and before.amount.name == _BATCH):
             return None  # a batch of 10k documents is read until it ends
         amount = before.amount
@@ -247,12 +249,6 @@ class NumberNames(TakenWords):
         """Whether words before a place say how long those behind them are, as in ``200000 token sequences``."""
         is_job = settings.is_length_of_job(self._tokens[count.start].text)
         return count.end == end and key_of(count.name) == TOKEN and not is_job
-
-    def _is_asked_how_many(self, index: int) -> bool:
-        """Whether words just before a place ask how many there are of what stands behind it, or for the most of it."""
-        queries, before = vocabulary().queries, range(max(index - 3, 0), index - 1)
-        is_many = any(queries.get(key_of(self._span(at, 2))) == "many" for at in before)
-        return is_many or any(queries.get(key_of(self._span(at, 1))) == "most" for at in before)
 
     def _amount_at(
         self, index: int, words: int, number: str, unit: str = "", *, is_before: bool = False

@@ -220,3 +220,9 @@ class TakenWords(MachineWords):
         others = [token.text for at, token in enumerate(self._tokens) if at != index and token.text[-1] not in "bB"]
         tasks = {meaning.values.get(TASK) for word in others if (meaning := task_named(word)) is not None}
         return bool(tasks & {TRAIN, FINETUNE}) or any(is_of_training(word, self._catalog) for word in others)
+
+    def _is_asked_how_many(self, index: int) -> bool:
+        """Whether words just before a place ask how many there are of what stands behind it, or for the most of it."""
+        queries, before = vocabulary().queries, range(max(index - 3, 0), index - 1)
+        is_many = any(queries.get(key_of(self._span(at, 2))) == "many" for at in before)
+        return is_many or any(queries.get(key_of(self._span(at, 1))) == "most" for at in before)
