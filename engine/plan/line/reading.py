@@ -9,6 +9,7 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import find_known_model, presumed_family
+from capacity_tui.engine.plan.line.clauses import planned_part
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
@@ -17,7 +18,7 @@ from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, MANY,
 from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, same_format, similar_names
 from capacity_tui.engine.plan.line.lexicon.spelled_numbers import vague_number
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_camera, task_meant, task_named
-from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_MILLION, is_latency, split
+from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_MILLION, is_latency
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import (
     FINETUNE,
@@ -49,7 +50,6 @@ _NOTHING = Meaning()
 _OF_LOAD = "inference."  # What fields begin with that only transformers have
 _OF_EXPERTS = ("moe", "sparse")
 _TIMES = ("x", "×", "*")
-_FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in ``and then to serve``
 _FARTHEST_DAY = 5  # Words between one of ``until`` and the day, as in ``by the end of march``
 _IN_ALL = "usd<="  # What a limit on the money of the whole begins with
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
@@ -63,52 +63,12 @@ def read_line(text: str, catalog: Catalog | None = None) -> OneLine:
         catalog: what names stand for; the shipped one with the user's own by default.
     """
     facts = catalog or load_catalog()
-    line = _Line(text, facts).read()
-    return _first_job(line, facts) or line if line.faults else line
 
+    def read(words: str) -> OneLine:
+        return _Line(words, facts).read()
 
-def _first_job(line: OneLine, catalog: Catalog) -> OneLine | None:
-    """Return the first of two jobs that a line says one after the other, as ``lora 8b on a 4090, then serve it``.
-
-    None where it is none by itself, where the second says hardware that the first needs, or where both are the same.
-    """
-    for joint in split(line.text):
-        is_contrast = key_of(joint.text) in vocabulary().contrasting and not line.text.endswith("?")
-        if not is_contrast and key_of(joint.text) not in vocabulary().following:
-            continue
-        second = _Line(line.text[joint.end :].strip(), catalog).read()
-        is_load = second.task == INFER and any(path.startswith(_OF_LOAD) for path in second.values)
-        if not (is_load or is_contrast) and task_named(second.text.partition(" ")[0]) is None:
-            continue
-        first = _Line(line.text[: joint.start].rstrip(" ,;."), catalog).read()
-        has_hardware, has_model = second.has(hardware.NAME), second.has(models.MODEL)
-        is_whole = first.has(models.MODEL) and (first.has(hardware.NAME) or not (has_hardware or is_contrast))
-        is_other = has_hardware or has_model if is_contrast else (first.task == INFER) != (second.task == INFER)
-        if is_whole and not first.faults and is_other:
-            why = f"left out: {second.text}: a second job, which is a plan of its own"
-            last = Word(second.text, joint.end, len(line.text), Meaning(why=why))
-            return replace(first, text=line.text, words=(*first.words, last))
-    return _without_second_task(line, catalog)
-
-
-def _without_second_task(line: OneLine, catalog: Catalog) -> OneLine | None:
-    """Return the first of two jobs that are done with the same, as ``fine tune and run inference, llama 8b 4090``."""
-    tokens, words = split(line.text), vocabulary()
-    for at, joint in enumerate(tokens):
-        if key_of(joint.text) not in words.following:
-            continue
-        second = next((token for token in tokens[at + 1 : at + _FARTHEST_TASK] if task_named(token.text)), joint)
-        between = line.text[joint.start : second.end]
-        first = _Line(line.text.replace(between, " " * len(between), 1), catalog).read()
-        is_other = second is not joint and (first.task == INFER) != (
-            (task_named(second.text) or _NOTHING).values.get(TASK) == INFER
-        )
-        if is_other and not first.faults and not any(entry.key == TASK for entry in first.assumed):
-            why = f"left out: {between}: a second job, which is a plan of its own"
-            return replace(
-                first, text=line.text, words=(*first.words, Word(between, joint.start, second.end, Meaning(why=why)))
-            )
-    return None
+    line = read(text)
+    return (planned_part(line, read) or line) if line.faults else line
 
 
 class _Line(TrainingWords):

@@ -59,6 +59,7 @@ class Vocabulary:
     clouds: ByWord  # providers of hardware
     leaving: Words  # words before one that is not meant
     permitting: Words  # words behind one that is meant, where the one before it is not
+    narrating: Words  # words of a clause that tells something, rather than says settings
     comparing: Words  # words between names that a line compares
     both: Words  # words between them where the line says that it compares
     compares: Words  # words that say so

@@ -317,10 +317,11 @@ class CountedWords(NumberNames):
             return True  # qwen3-next 80b, 3b active
         if row_id is None or text[-1:] not in "bBmMtT" or not settings.is_number(text) or self._is_counted(index):
             return False
-        at = index + int(self._is_model_word(self._span(index + 1, 1)))  # a 1T param kimi k2
+        is_called = self._is_model_word(self._span(index + 1, 1))  # a 1T param kimi k2
+        at = index + int(is_called)
         named = [(start, count) for start, (count, meaning) in self._taken.items() if models.MODEL in meaning.values]
         is_adjacent = any(at == start - 1 or index == start + count for start, count in named)
-        if not is_adjacent and any(map(models.is_size, row_id.split("-"))):
+        if not (is_adjacent or is_called) and any(map(models.is_size, row_id.split("-"))):
             return False  # opt-175b 992 a100 180B
         row, size = self._catalog.architectures[row_id], parse_quantity(text, "")
         sizes = (row.params_total, row.params_active if row.experts else None)

@@ -297,7 +297,7 @@ class GuessedWords(DerivedValues):
         is_value = any(field is not None and field[1].kind == "choice" for field in fields)  # the sophia optimizer
         parts = re.split(r"(?<=\w)['’.-]", text)
         is_name = not is_named or not all(map(str.isalpha, parts)) or any(similar_names(text, self._catalog))
-        is_name |= len(text) > 1 and _VOWELS.isdisjoint(text.casefold())
+        is_name |= len(text) > 1 and text.isascii() and _VOWELS.isdisjoint(text.casefold())
         is_name |= any(models.resembling_model(part, self._catalog) for part in {text, *parts})
         is_name |= any(map(self._is_telling, {text, *parts}))
         if _DATED.fullmatch(text):

@@ -129,7 +129,9 @@ class MachineWords(RuledOutWords):
     def _is_measured(self, index: int, kind: str) -> bool:
         """Whether a time or a memory is what something took: ``took 7 hours``, but not ``takes 2 days at most``."""
         measured, keys = vocabulary().measured, [key_of(token.text) for token in self._tokens]
-        start = vocabulary().start_of(keys[:index])
+        bounded = start = vocabulary().start_of(keys[:index])
+        if "".join(keys[max(start - 2, 0) : start]) in measured["at least"]:
+            start -= 2
         before = {"".join(keys[max(start - few, 0) : start]) for few in (1, 2, 3) if few <= start}
         is_used = not before.isdisjoint(measured[kind]) and not self._is_apart(start - 1, ",;?")
         is_used |= any("".join(keys[index + 1 : index + 1 + few]) in measured[f"{kind} behind"] for few in (1, 2, 3))
@@ -138,7 +140,7 @@ class MachineWords(RuledOutWords):
         is_used |= is_less and not self._is_in_clause(index, "due")  # 4xa100 only 19 tok/s; i need only 5, only 2 days
         after = index if self._is_apart(index, ",;?()") else index + 2
         few = max((few for few in (1, 2, 3) if "".join(keys[max(start - few, 0) : start]) in measured[kind]), default=0)
-        near = {*keys[max(start - _FAR, 0) : start - few], *keys[start:index], *keys[index + 1 : after + 1]}
+        near = {*keys[max(start - _FAR, 0) : start - few], *keys[bounded:index], *keys[index + 1 : after + 1]}
         is_wanted = bool(near & vocabulary().limiting) or self._is_in_clause(start - few, "wanted")
         is_of_a_run = keys[index + 1 : index + 2] == ["vram"] and not self._is_device(index + 2)
         is_other = kind == "memory" and self._is_before_device(index) and not is_of_a_run

@@ -1,0 +1,144 @@
+"""Lines that say more than a plan: what of one is planned, and the clauses that are left out for that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+
+from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon.similarity import is_plain
+from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
+from capacity_tui.engine.plan.line.lexicon.tokens import split
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import INFER, Meaning, OneLine, Word
+
+_NOTHING = Meaning()
+_OF_LOAD = "inference."  # What fields begin with that only transformers have
+_FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in ``and then to serve``
+_FEWEST_WORDS = 3  # Of a clause that tells something
+_TWICE, _REFUSED = "is given twice", "cannot be planned"  # How titles end of faults
+
+Reader = Callable[[str], OneLine]
+
+
+def planned_part(line: OneLine, read: Reader) -> OneLine | None:
+    """Return what of a line is planned that is no plan as a whole; None where no part of it is.
+
+    Args:
+        line: as it was read.
+        read: how parts of it are read.
+    """
+    return _first_job(line, read) or _without_second_task(line, read) or _without_narration(line, read)
+
+
+def _first_job(line: OneLine, read: Reader) -> OneLine | None:
+    """Return the first of two jobs that a line says one after the other, as ``lora 8b on a 4090, then serve it``.
+
+    None where it is none by itself, where the second says hardware that the first needs, or where both are the same.
+    """
+    for joint in split(line.text):
+        is_contrast = key_of(joint.text) in vocabulary().contrasting and not line.text.endswith("?")
+        if not is_contrast and key_of(joint.text) not in vocabulary().following:
+            continue
+        second = read(line.text[joint.end :].strip())
+        is_load = second.task == INFER and any(path.startswith(_OF_LOAD) for path in second.values)
+        if not (is_load or is_contrast) and task_named(second.text.partition(" ")[0]) is None:
+            continue
+        first = read(line.text[: joint.start].rstrip(" ,;."))
+        has_hardware, has_model = second.has(hardware.NAME), second.has(models.MODEL)
+        is_whole = first.has(models.MODEL) and (first.has(hardware.NAME) or not (has_hardware or is_contrast))
+        is_other = has_hardware or has_model if is_contrast else (first.task == INFER) != (second.task == INFER)
+        if is_whole and not first.faults and is_other:
+            why = f"left out: {second.text}: a second job, which is a plan of its own"
+            last = Word(second.text, joint.end, len(line.text), Meaning(why=why))
+            return replace(first, text=line.text, words=(*first.words, last))
+    return None
+
+
+def _without_second_task(line: OneLine, read: Reader) -> OneLine | None:
+    """Return the first of two jobs that are done with the same, as ``fine tune and run inference, llama 8b 4090``."""
+    tokens, words = split(line.text), vocabulary()
+    for at, joint in enumerate(tokens):
+        if key_of(joint.text) not in words.following:
+            continue
+        second = next((token for token in tokens[at + 1 : at + _FARTHEST_TASK] if task_named(token.text)), joint)
+        first = read(_blanked(line.text, joint.start, second.end))
+        is_other = second is not joint and (first.task == INFER) != (
+            (task_named(second.text) or _NOTHING).values.get(TASK) == INFER
+        )
+        if is_other and not first.faults and not any(entry.key == TASK for entry in first.assumed):
+            between = line.text[joint.start : second.end]
+            why = f"left out: {between}: a second job, which is a plan of its own"
+            return replace(
+                first, text=line.text, words=(*first.words, Word(between, joint.start, second.end, Meaning(why=why)))
+            )
+    return None
+
+
+def _without_narration(line: OneLine, read: Reader) -> OneLine | None:
+    """Return a line without the clauses that tell of something else, where the rest is a plan: ``but vllm gives 30``.
+
+    What only these say is not lost, unless they say again what the rest says: then they tell of another run.
+    """
+    faulty = [word for word in line.words if _is_faulty(word, line)]
+    left_out = [
+        (start, end)
+        for start, end in _clauses(line.text)
+        if any(start <= word.start < end for word in faulty) and _is_narration(line.text[start:end])
+    ]
+    inside = [word for word in faulty if any(start <= word.start < end for start, end in left_out)]
+    titles = [word.meaning.fault.title for word in inside if word.meaning.fault is not None]
+    if not inside or any(title.endswith(_REFUSED) for title in titles):
+        return None
+    text = line.text
+    for place in left_out:
+        text = _blanked(text, *place)
+    rest = read(text)
+    is_other = any(title.endswith(_TWICE) for title in titles)
+    kept = {models.MODEL, hardware.NAME} if is_other else line.values.keys() - {TASK}
+    is_kept = all(path in rest.values and rest.values[path] == line.values[path] for path in kept & line.values.keys())
+    is_asked = line.asked is None or (rest.asked is not None and rest.asked.solve == line.asked.solve)
+    if rest.faults or not (rest.has(models.MODEL) and is_kept and is_asked):
+        return None
+    asides = (Word.of_line(line.text, f"left out: {line.text[start:end].strip()}") for start, end in left_out)
+    return replace(rest, text=line.text, words=(*rest.words, *asides))
+
+
+def _is_faulty(word: Word, line: OneLine) -> bool:
+    fault = word.meaning.fault
+    return fault is not None and (fault in line.faults or word.text in line.unknown)
+
+
+def _is_narration(clause: str) -> bool:
+    """Whether a clause tells something in plain language, rather than says settings one after the other."""
+    words, keys = vocabulary(), [key_of(token.text) for token in split(clause)]
+    foreign = [not key.isascii() for key in keys]
+    plain = [is_foreign or key in words.joints or is_plain(key) for key, is_foreign in zip(keys, foreign, strict=True)]
+    tells = any(foreign) or not words.narrating.isdisjoint(keys)
+    is_compared = not words.comparing.isdisjoint(keys) or clause.rstrip().endswith(("?", "？"))
+    return tells and not is_compared and len(keys) >= _FEWEST_WORDS and 2 * sum(plain) >= len(keys)
+
+
+def _clauses(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the clauses of a line begin and end: at marks, and before words of contrast."""
+    start = 0
+    for mark in _clause_ends().finditer(text):
+        yield start, mark.end()
+        start = mark.end()
+    yield start, len(text)
+
+
+@cache
+def _clause_ends() -> re.Pattern[str]:
+    contrasting = "|".join(sorted(vocabulary().contrasting))
+    return re.compile(rf"[.!?;:](?=\s|$)|,(?=\s)|[，。；？！]|\s[-–—]+\s|\s(?=(?:{contrasting})\s)", re.IGNORECASE)
+
+
+def _blanked(text: str, start: int, end: int) -> str:
+    """Return a line with blanks for some of it: words stay where they are."""
+    return f"{text[:start]}{' ' * (end - start)}{text[end:]}"
