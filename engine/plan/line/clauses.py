@@ -102,7 +102,8 @@ def _without_narration(line: OneLine, read: Reader) -> OneLine | None:
     is_other = any(title.endswith(_TWICE) for title in titles)
     kept = {models.MODEL, hardware.NAME} if is_other else line.values.keys() - {TASK}
     is_kept = all(path in rest.values and rest.values[path] == line.values[path] for path in kept & line.values.keys())
-    is_asked = line.asked is None or (rest.asked is not None and rest.asked.solve == line.asked.solve)
+    is_known = is_other or all(word.text in line.unknown for word in inside)  # no amount of what is asked about
+    is_asked = line.asked is None or (is_known and rest.asked is not None and rest.asked.solve == line.asked.solve)
     if rest.faults or not (rest.has(models.MODEL) and is_kept and is_asked):
         return None
     asides = (Word.of_line(line.text, f"left out: {line.text[start:end].strip()}") for start, end in left_out)

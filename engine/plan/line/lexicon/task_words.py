@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 
 from capacity_tui.engine.catalog import Catalog, format_in_name, key_of
 from capacity_tui.engine.keys import Key
@@ -16,6 +19,7 @@ from capacity_tui.engine.plan.line.lexicon.setting_words import (
     named_value,
     percentile,
 )
+from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 from capacity_tui.engine.units import format_count
@@ -185,6 +189,32 @@ def usual_listeners(catalog: Catalog) -> tuple[str, ...]:
     """Return the models that read sound of those that are meant where a line names a work alone."""
     rows = catalog.architectures
     return tuple(name for name in vocabulary().works.values() if name in rows and rows[name].is_of_sound)
+
+
+def with_listeners(tokens: list[Token], catalog: Catalog) -> list[Token]:
+    """Return the words with the model that software runs by its name for its size: ``whisper.cpp medium.en``.
+
+    A plain word is a size right behind the software or before one of models, as in ``whisper, the medium model``.
+    """
+    words, family = vocabulary(), vocabulary().run_by["family"][0]
+    keys = [token.text.casefold() for token in tokens]
+    for at, match in enumerate(map(_size_of_listener().fullmatch, keys)):
+        before, behind = [*keys[:at], ""][at - 1], [*keys, ""][at + 1]
+        is_called = (family in before and not tokens[at - 1].ends) or behind in words.size_joints
+        row_id = None if match is None else catalog.architectures.find_id(f"{family}-{match['size']}")
+        goes_on = behind.startswith("v") or behind in words.run_by["sizes"]
+        if match is None or row_id is None or goes_on or not any(family in key for key in keys):
+            continue
+        if is_called or keys[at] != match["size"] or "-" in keys[at]:
+            named = {family, keys[at]}
+            return [replace(token, text=row_id) if token.text.casefold() in named else token for token in tokens]
+    return tokens
+
+
+@cache
+def _size_of_listener() -> re.Pattern[str]:
+    sizes = "|".join(vocabulary().run_by["sizes"])
+    return re.compile(rf"(?:ggml-)?(?P<size>(?:{sizes})(?:-v\d)?(?:-turbo)?)(?:\.en)?(?:\.bin)?")
 
 
 def is_camera(word: str, *, with_rate: bool) -> bool:

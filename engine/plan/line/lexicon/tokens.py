@@ -156,6 +156,10 @@ def split(text: str) -> list[Token]:
             if counted is not None and counted[1][-1] in "bB" and counted[2].casefold() in words.model_words:
                 tokens += pair
                 continue  # ein 13B-Modell
+            joined = with_unit(counted[1], key_of(counted[2])) if counted is not None and "-" in plain else None
+            if joined is not None:
+                tokens.append(Token(joined, at, at + len(plain), plain != part))
+                continue  # a 90-minute podcast
             if counted is not None and key_of(counted[2]) in words.amounts:
                 is_named = len(tokens) > 1 and (_is_name(tokens[-2].text) or _in_table(tokens))  # batch 16 640px
                 is_counted = bool(tokens) and not is_named and not tokens[-1].ends and _is_count(tokens[-1].text)

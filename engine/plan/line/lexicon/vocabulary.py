@@ -213,7 +213,7 @@ class Vocabulary:
     hours_of_weeks: Mapping[str, float]  # hours of each week that words say hardware is used
     bills: Words  # words of what is paid for a span
     asked_at_once: Words  # what may have several of something
-    run_by: Mapping[str, Sequence[str]]  # software that is called after the model it runs, and sizes of that
+    run_by: Mapping[str, Sequence[str]]  # software that is called after the model it runs, that, and its sizes
     on_host: Words  # words of experts that lie in host memory
     together: Words  # what says of users that each of so many has a request at work
     present: Words  # what says of users that so many of all are there at once

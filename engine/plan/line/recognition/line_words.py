@@ -18,7 +18,7 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import ModelsAsked
 from capacity_tui.engine.plan.line.lexicon.numerals import counted_tokens, range_in
 from capacity_tui.engine.plan.line.lexicon.question_words import Question
-from capacity_tui.engine.plan.line.lexicon.task_words import usual_listeners
+from capacity_tui.engine.plan.line.lexicon.task_words import usual_listeners, with_listeners
 from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_MARKS, WHOLE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount, Assumption, Meaning, Sight
@@ -38,7 +38,7 @@ class LineWords:
         self._text = text.translate(PLAIN_MARKS)
         self._catalog = catalog
         self._taken: dict[int, tuple[int, Meaning]] = {}
-        self._tokens = counted_tokens(text, catalog)
+        self._tokens = with_listeners(counted_tokens(text, catalog), catalog)
         self._values: dict[str, object] = {}
         self._assumed: list[Assumption] = []
         self._faults: list[PlanError] = []
