@@ -201,12 +201,13 @@ def with_listeners(tokens: list[Token], catalog: Catalog) -> list[Token]:
     for at, match in enumerate(map(_size_of_listener().fullmatch, keys)):
         before, behind = [*keys[:at], ""][at - 1], [*keys, ""][at + 1]
         is_called = (family in before and not tokens[at - 1].ends) or behind in words.size_joints
-        row_id = None if match is None else catalog.architectures.find_id(f"{family}-{match['size']}")
-        goes_on = behind.startswith("v") or behind in words.run_by["sizes"]
-        if match is None or row_id is None or goes_on or not any(family in key for key in keys):
+        goes_on = behind in words.run_by["sizes"]  # large-v3 turbo
+        size = "" if match is None else f"{match['size']}{f'-{behind}' if goes_on else ''}"
+        row_id = catalog.architectures.find_id(f"{family}-{size}") if size and not behind.startswith("v") else None
+        if row_id is None or not any(family in key for key in keys):
             continue
-        if is_called or keys[at] != match["size"] or "-" in keys[at]:
-            named = {family, keys[at]}
+        if is_called or keys[at] != size or "-" in keys[at]:
+            named = {family, keys[at], *([behind] if goes_on else [])}
             return [replace(token, text=row_id) if token.text.casefold() in named else token for token in tokens]
     return tokens
 

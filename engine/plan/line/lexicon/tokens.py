@@ -104,7 +104,7 @@ _NAMED = ("model", "gpu", "gpus", "hardware", "device", "card")  # What its name
 _LATENCIES = (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS)
 _SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)
 _FARTHEST_TIME, _LONGEST_LATENCY = 6, 4  # Words between a latency and its time, and of its name: time to first token
-WHOLE, _LATENCY = "endtoend", "latency"  # The latency of a whole request, and one of which nobody says of what
+WHOLE = "endtoend"  # The latency of a whole request
 _TOWARDS = frozenset({"for", "to", "until", "till", "before", "the", "a"})  # Words between a time and its latency
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 _TOKEN, _DEVICE, _HOURS = ("token", "tok"), ("gpu", "device", "accelerator", "node", "card"), ("hours", "hour", "hrs")
@@ -161,7 +161,8 @@ def split(text: str) -> list[Token]:
                 tokens.append(Token(joined, at, at + len(plain), plain != part))
                 continue  # a 90-minute podcast
             if counted is not None and key_of(counted[2]) in words.amounts:
-                is_named = len(tokens) > 1 and (_is_name(tokens[-2].text) or _in_table(tokens))  # batch 16 640px
+                amount = words.amounts.get(key_of(tokens[-2].text)) if len(tokens) > 1 else None
+                is_named = (amount is not None and not amount.is_behind) or _in_table(tokens)  # batch 16 640px
                 is_counted = bool(tokens) and not is_named and not tokens[-1].ends and _is_count(tokens[-1].text)
                 before = len(tokens) - int(is_counted)
                 if before < len(tokens):
@@ -170,11 +171,6 @@ def split(text: str) -> list[Token]:
                 continue
             _add(Token(_phrase(plain[marks:]), at + marks, at + len(plain), plain != part), tokens)
     return tokens
-
-
-def _is_name(word: str) -> bool:
-    """Whether a word says what a number behind it counts."""
-    return (amount := vocabulary().amounts.get(key_of(word))) is not None and not amount.is_behind
 
 
 def _in_table(tokens: list[Token]) -> bool:
@@ -196,7 +192,7 @@ def with_latencies(tokens: list[Token]) -> list[Token]:
         if match is None or at is None:
             continue
         first, last = min(at.start, index), max(at.stop - 1, index)
-        name = WHOLE if name.startswith("e2e") or name == _LATENCY else name
+        name = WHOLE if name.startswith("e2e") else name
         limit = Token(f"{name}<{match[1]}", tokens[first].start, tokens[last].end, tokens[last].ends)
         share = [between for between in tokens[first:last] if PERCENTILE.fullmatch(between.text)]
         return [*tokens[:first], *share, limit, *with_latencies(tokens[last + 1 :])]
@@ -209,12 +205,15 @@ def _timed_at(tokens: list[Token], index: int) -> tuple[range | None, str]:
     A percentile without a latency is one of whole requests, as in ``p95 under 8 s``.
     """
     words = vocabulary()
-    limits = index > 0 and key_of(tokens[index - 1].text) in words.within | words.limiting
+    keys = ["", *(key_of(token.text) for token in tokens[:index])]
+    is_loose, limits = (keys[-1] in most for most in (words.within - words.limiting, words.within | words.limiting))
     for at in range(index - 1, max(index - _FARTHEST_TIME, -1), -1):
-        key = key_of(tokens[at].text)
+        key = keys[at + 1]
         if PERCENTILE.fullmatch(tokens[at].text):
             return range(at + 1, index), WHOLE
-        if limits and key in words.timed and not (key == _LATENCY and tokens[index].text.endswith("ms")):
+        if key in words.measured["taking"] and is_loose and words.measured["due"].isdisjoint(keys[:at]):
+            break  # responses take around 20 s
+        if limits and key in words.timed:
             return range(at, index), words.timed[key]
         if any(map(str.isdigit, key)):
             break

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Accelerator, key_of
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
@@ -120,6 +121,17 @@ class MachineWords(RuledOutWords):
         amounts = vocabulary().amounts
         is_named = settings.amount_of(text) in (amounts["devices"], amounts["nodes"]) or key in vocabulary().boxes
         return is_named or hardware.named_hardware(text, self._catalog) is not None
+
+    def _other_machine(self, index: int, figure: Mapping[str, float]) -> tuple[int, Meaning] | None:
+        """Refuse the memory of a machine by another maker than the device of the line: ``DGX Spark, Mac Studio 128GB``."""
+        row = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
+        first = next((at for at in (index - 1, index - 2) if self._word(at).casefold() in vocabulary().machines), index)
+        maker = vocabulary().machines.get(self._word(first).casefold(), "")
+        if row is None or not maker or row.vendor == maker or hardware.MEMORY not in figure:
+            return None
+        name = self._span(first, index + 1 - first)
+        hint = vocabulary().twice.get(hardware.NAME, "keep one of them")
+        return 1, Meaning(fault=PlanError(f"{hardware.NAME} is given twice", f"{name!r} and {row.id}", hint))
 
     def _name_before(self, index: int) -> str:
         """Return the key of what stands before a figure, over words between: ``host memory is 1TB``."""

@@ -16,6 +16,7 @@ from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.recognition.machine_words import MachineWords
+from capacity_tui.engine.units import parse_quantity
 
 _FARTHEST_TRIED = 3  # Words between what says that something was tried and that
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
@@ -57,6 +58,7 @@ class TakenWords(MachineWords):
         if {hardware.NAME, Key.MODEL_NAME} & meaning.values.keys() and self._is_given_up(index):
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
         meaning = self._users_present(index, self._without_size_of_nodes(self._host(index, meaning)))
+        meaning = self._latency_meant(index, count, meaning)
         meaning = self._added(index, self._at_peak(index, count, self._of_replicas(meaning)))
         for path, value in meaning.values.items():
             is_one_more = path == hardware.DEVICES and self._is_one_more(index, meaning)
@@ -69,6 +71,18 @@ class TakenWords(MachineWords):
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
+
+    def _latency_meant(self, index: int, count: int, meaning: Meaning) -> Meaning:
+        """Take a latency too short for a whole answer for that to its first token: ``llama 8b, latency < 500ms``."""
+        words, most = vocabulary(), str(meaning.values.get(Key.INFERENCE_REQUEST_SECONDS, ""))
+        row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME)))
+        names = (token.text.partition("<")[0] for token in self._tokens[index : index + count])
+        is_bare = any(settings.amount_of(name) == words.amounts["latency"] for name in names)
+        is_answer = row is not None and row.kind == "decoder"
+        if not (most and is_bare and is_answer) or parse_quantity(most, "s") >= words.bounds["seconds of an answer"]:
+            return meaning
+        why = f"latency {most}: that to the first token (or say tpot 50ms for each further one, or e2e 8s of all)"
+        return Meaning(f"time to first token {most}", {Key.INFERENCE_TTFT_SECONDS: most}, why)
 
     def _added(self, index: int, meaning: Meaning) -> Meaning:
         """Add the length of a part of a prompt to that of another: ``60 tokens each + 150 tok prompt``."""
