@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cache
 
 from capacity_tui.engine.catalog import key_of
-from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon.similarity import is_plain

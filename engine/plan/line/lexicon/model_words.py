@@ -33,6 +33,7 @@ _VERSION_MARK = re.compile(r"(?<=[a-z])v(?=\d)")  # mobilenetv2
 _HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:models/)?|\.\w+_in\d+k\w*$", re.IGNORECASE)
 """The address of a hub before a name, and behind it how timm's were trained."""
 _SIZE = re.compile(r"(?P<experts>\d{1,4}x)?(?P<size>\d{1,7}(?:\.\d+)?)(?P<unit>[bm])", re.IGNORECASE)
+_PARTS = re.compile(r"[-/_\s]+")  # What stands between parts of a name that somebody typed
 _PATCH = re.compile(r"/(\d+)$")  # ViT-L/16
 _NAME_AND_VERSION = re.compile(r"([a-z]+)(\d?(?:\.\d)?)")
 _WORDS = re.compile(r"[-/]|(?<=[a-z]{3})(?=\d)")  # What stands between words of an id, and before a version
@@ -63,6 +64,7 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
         return largest if like is None else _model(like, f"{_shown(name)}: taken for {like}")
     plain = _PATCH.sub(r"-\1", name.replace(":", "-"))
     row_id = None if count_in(name) else catalog.architectures.find_id(plain)
+    row_id = row_id if row_id is None or _has_size_of(plain, row_id, catalog) else None
     if row_id is not None and row_id not in catalog.networks:
         if not catalog.architectures.is_variant(plain) and not format_in_name(name):
             return _model(row_id, _other_shape(plain, catalog.architectures[row_id], catalog))
@@ -103,7 +105,7 @@ def sized_model(word: str, catalog: Catalog) -> Meaning | None:
 @lru_cache(maxsize=4096)
 def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     """Return the model that a part of a name stands for: ``llama-70b``, ``3.1-8b``, ``acme/Mistral-7B-tuned``."""
-    name = catalog.architectures.plain_name(_HUB.sub("", word))
+    name = catalog.architectures.plain_name(_HUB.sub("", word).replace(":", "-"))
     pieces = [piece for piece in PIECES.split(name.casefold()) if piece]
     is_owned = not any(map(is_size, PIECES.split(word.rpartition("/")[0])))  # acme/mistral-7b, but llama-8b/qwen-7b
     is_name = any(map(str.isalpha, name)) and sum(map(str.isalnum, name)) >= FEWEST_CHARACTERS
@@ -117,7 +119,8 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     ids += [row_id for words, row_id in spelled if words[0] == pieces[0] and {*pieces} <= {*words}]  # llama guard 8b
     sizes = list(filter(is_size, pieces[1:]))
     ends_in_size = bool(sizes) and is_size(pieces[-1])
-    if not ids and ends_in_size and (within := catalog.architectures.find_id(f"of/{'-'.join(pieces)}")) is not None:
+    within = catalog.architectures.find_id(f"of/{'-'.join(pieces)}") if not ids and ends_in_size else None
+    if within is not None and _has_size_of("-".join(pieces), within, catalog):
         ids = [within]  # dolphin-mixtral 8x7b
     if ids:
         plain = [row_id for row_id in ids if key_of(row_id).startswith(key_of(name))]  # llama 4 is no llama-guard-4
@@ -319,6 +322,14 @@ def _other_shape(name: str, row: Architecture, catalog: Catalog) -> str:
         return ""
     reads = "" if row.max_context is None else f", which reads {row.max_context} tokens"
     return f"{_shown(name)} has the shape of {row.id}{reads}"
+
+
+def _has_size_of(name: str, row_id: str, catalog: Catalog) -> bool:
+    """Whether a name has the size of what its letters alone are: qwen 27b is no qwen2 7b."""
+    rows, sizes = catalog.architectures, {*filter(is_size, _PARTS.split(name.casefold()))}
+    names = (row_id, *(alias for alias, meant in rows.aliases.items() if meant == row_id))
+    alike = [known for known in names if key_of(known) == key_of(name)]
+    return not alike or any(sizes <= {*_PARTS.split(known.casefold())} for known in alike)
 
 
 def _shown(name: str) -> str:

@@ -318,7 +318,8 @@ def vocabulary() -> Vocabulary:
     made: dict[str, Any] = {
         "fillers": frozenset(
             form
-            for word in (*rows["fillers"], *rows["prose"], *rows["circumstances"], *rows["bills"], *often, "")
+            for of in ("fillers", "prose", "narrating", "circumstances", "bills")
+            for word in (*rows[of], *often, "")
             for form in (key_of(word), key_of(word.replace("'", "")))  # doesnt
         ),
         "datasets": {name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},

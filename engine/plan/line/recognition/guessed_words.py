@@ -196,9 +196,7 @@ class GuessedWords(DerivedValues):
         if self._task in (TRAIN, FIT) and is_format:
             hint = "say qlora, or leave it out" if self._task == TRAIN else "leave it out"
             return Meaning(fault=PlanError("training from the start has weights of 16 bits or more", text, hint))
-        is_known = (
-            key_of(text) in words.fillers | words.narrating or key_of(text) in self._catalog.architectures.variants
-        )
+        is_known = key_of(text) in words.fillers or key_of(text) in self._catalog.architectures.variants
         is_number = field is not None and field[1].kind not in ("choice", "switch")
         is_known |= is_number and not self._is_number_at(index + 1)  # will cp help?
         is_known |= self._is_size_of_model(index) or settings.amount_of(text) is not None

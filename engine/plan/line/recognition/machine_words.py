@@ -123,7 +123,7 @@ class MachineWords(RuledOutWords):
         return is_named or hardware.named_hardware(text, self._catalog) is not None
 
     def _other_machine(self, index: int, figure: Mapping[str, float]) -> tuple[int, Meaning] | None:
-        """Refuse the memory of a machine by another maker than the device of the line: ``DGX Spark, Mac Studio 128GB``."""
+        """Refuse the memory of a machine by another maker than the named device: ``DGX Spark, Mac Studio 128GB``."""
         row = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
         first = next((at for at in (index - 1, index - 2) if self._word(at).casefold() in vocabulary().machines), index)
         maker = vocabulary().machines.get(self._word(first).casefold(), "")
