@@ -230,10 +230,12 @@ def _whether_else() -> re.Pattern[str]:
     """Return what stands before something else of which a line asks if it does: ``4x a10g oom, would 8x a10g help``."""
     words = vocabulary()
     groups = (words.whether_it_fits, words.solving["opening"], words.solving["doing"])
-    short, openings, verbs = ("|".join(sorted(group)) for group in groups)
+    groups = (*groups, words.solving["moving"], words.turning)
+    short, openings, verbs, moving, turning = ("|".join(sorted(group)) for group in groups)
     failed = rf"(?:\s+(?:gives|gave|got|goes|is|was))?(?:\s+(?:{short}))?[,.;?]?"
     asked = rf"\s+(?:but\s+)?(?:{openings})\s+(?:(?:a|an|one|the)\s+)?"
-    return re.compile(rf"{failed}{asked}(?=(?:\S+\s+){{1,6}}?(?:be\s+)?(?:{verbs})\b)", re.IGNORECASE)
+    moved = rf"[.,;?]\s+(?:(?:{turning})\s+)*?(?:{moving})\s+to\s+(?:(?:a|an|one|the)\s+)?"  # should we switch to a
+    return re.compile(rf"{failed}{asked}(?=(?:\S+\s+){{1,6}}?(?:be\s+)?(?:{verbs})\b)|{moved}", re.IGNORECASE)
 
 
 def _joins_sizes(words: list[str], at: int) -> bool:

@@ -346,8 +346,7 @@ def vocabulary() -> Vocabulary:
         "needs": {key_of(word): (path, row["hint"]) for path, row in rows["needs"].items() for word in row["words"]},
         "sized_models": (*rows["models"], *rows["models_of_sizes"]),
     }
-    kinds = get_type_hints(Vocabulary, include_extras=True).items()
-    for name, kind in kinds:
+    for name, kind in get_type_hints(Vocabulary, include_extras=True).items():
         if name not in made:
             read = getattr(kind, "__metadata__", (None,))[0]
             made[name] = read(rows[name]) if read else rows[name]

@@ -52,9 +52,8 @@ class DataWords(ModelDetails):
         words, keys = vocabulary(), self._keys()
         spans = (self._span(at, few) for at in range(len(self._tokens)) for few in (1, 2, 3))  # speech to text
         work = next((words.works[key] for key in map(key_of, spans) if key in words.works), None)
-        is_open = (
-            models.MODEL not in self._values and not self._models_asked.is_bounded and keys.isdisjoint(words.answering)
-        )
+        is_open = models.MODEL not in self._values and not self._models_asked.is_bounded
+        is_open &= keys.isdisjoint(words.answering)
         others = (text for text in keys if text not in words.works and not settings.is_number(text))
         is_trained = self._values.get(TASK) in (TRAIN, FINETUNE)
         is_trained |= any(is_of_training(text, self._catalog) for text in others)
@@ -202,7 +201,7 @@ class DataWords(ModelDetails):
         words = self._words_of_sound(index, is_open=count not in self._values)
         if not words or (words == 1 and self._is_measured(index, "time")):
             return None
-        span, model = str(duration_of(self._tokens[index].text)), self._values.get(models.MODEL)
+        span, model = duration_of(text := self._tokens[index].text) or text, self._values.get(models.MODEL)
         row = self._catalog.architectures.get(str(model))
         if model is not None and not self._is_of_sound():
             answers = row is not None and "audio_config" in row.config
@@ -226,8 +225,9 @@ class DataWords(ModelDetails):
         Args:
             is_open: whether nothing else says how much is heard, so that a bare time may.
         """
-        words = vocabulary()
-        if duration_of(self._tokens[index].text) is None:
+        words, text = vocabulary(), self._tokens[index].text
+        is_short = self._task == INFER and settings.is_time(text) and duration_of(text) is None  # 30 s of audio
+        if duration_of(text) is None and not is_short:
             return 0
         behind = 1 + int(key_of(self._span(index + 1, 1)) == "of")
         behind += int(key_of(self._span(index + behind + 1, 1)) in words.sound)  # of call recordings
@@ -236,7 +236,7 @@ class DataWords(ModelDetails):
         before, after = key_of(self._span(index - 1, 1)) if index else "", key_of(self._span(index + 1, 1))
         within = words.within - ({"for", "of"} if self._task == INFER else {"of"})
         is_limit = before in within or (self._task != INFER and after in within - words.joints)
-        is_heard = is_open and self._is_of_sound() and (before in words.hearing or not is_limit)
+        is_heard = is_open and not is_short and self._is_of_sound() and (before in words.hearing or not is_limit)
         return int(is_heard)  # transcribe 10k hours
 
     def _piece_of_sound(self, index: int) -> tuple[int, Meaning] | None:

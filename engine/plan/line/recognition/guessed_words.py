@@ -46,8 +46,10 @@ _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how m
 
 _LIKE = re.compile(r"([a-z]+)[\d.]*-(?:style|like|type|based|class)", re.IGNORECASE)
 _DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*", re.IGNORECASE)  # 1am, 2nd, v2
-_LANES = re.compile(r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d|\d+h/[a-z]+", re.IGNORECASE)
-"""Lanes of a slot, height of a box, cores and threads, hours of a week: ``x8/x8``, ``4U``, ``8c/16t``, ``30h/week``."""
+_LANES = re.compile(
+    r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d|\d+h/[a-z]+|\d+%/\d+%|\d+\.\d+x", re.I
+)
+"""Lanes of a slot, height of a box, cores, hours, shares: ``x8``, ``4U``, ``8c/16t``, ``30h/week``, ``43%/57%``."""
 _FLAT = ("1d", "2d")  # Dimensions of data rather than days
 _DIGITS_OF_MANY = 4  # Of a number that is no release and no few of something
 _TIMES = re.compile(r"[x×*](\d+)", re.IGNORECASE)  # x2
@@ -90,7 +92,8 @@ class GuessedWords(DerivedValues):
         is_released = is_few and before in words.surroundings | words.software
         is_released |= text.isdecimal() and before in words.numbered
         is_released &= not self._is_apart(index - 1)
-        is_lane = _LANES.fullmatch(text) is not None
+        is_lane = _LANES.fullmatch(text) is not None or (text.endswith("%") and self._is_narrated(index))
+        is_lane |= text.isdecimal() and self._word(index - 1) == "@" and key_of(self._word(index - 2)) in words.ram
         is_lane |= text.casefold() in _FLAT and self._model is not None and self._model.kind == "network"  # unet 2d
         if not (is_behind or is_released or is_lane):
             return None

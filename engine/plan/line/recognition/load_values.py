@@ -290,7 +290,7 @@ class LoadValues(DataWords):
 
     def _few_tokens(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Ask for what so few tokens or answers are, unless some are guessed: ``a 1b draft, 4 tokens``."""
-        is_plain = amount.name in TOKENS_READ and not self._is_written(value)
+        is_plain = amount.name in TOKENS_READ and not self._is_written(value) and not self._is_reading()
         is_plain |= key_of(name) in vocabulary().written and amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS
         if not is_plain or not value.isdecimal() or int(value) >= vocabulary().bounds["tokens of a prompt"]:
             return None

@@ -181,6 +181,12 @@ class MachineWords(RuledOutWords):
         clause = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
         return not vocabulary().measured[kind].isdisjoint(key_of(self._span(at, 1)) for at in range(clause, index))
 
+    def _is_narrated(self, index: int) -> bool:
+        """Whether the clause of a word tells something, rather than says settings one after the other."""
+        first = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
+        last = next((at for at in range(index, len(self._tokens)) if self._tokens[at].ends), len(self._tokens))
+        return not vocabulary().narrating.isdisjoint(key_of(self._word(at)) for at in range(first, last + 1))
+
     def _is_named_before(self, index: int, names: Container[str]) -> bool:
         """Whether one of some words before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""
         is_of_another = any(count > 1 and start + count == index for start, (count, _) in self._taken.items())
