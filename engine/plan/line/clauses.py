@@ -120,8 +120,9 @@ def _is_narration(clause: str) -> bool:
     foreign = [not key.isascii() for key in keys]
     plain = [is_foreign or key in words.joints or is_plain(key) for key, is_foreign in zip(keys, foreign, strict=True)]
     tells = any(foreign) or not words.narrating.isdisjoint(keys)
-    is_compared = not words.comparing.isdisjoint(keys) or clause.rstrip().endswith(("?", "？"))
-    return tells and not is_compared and len(keys) >= _FEWEST_WORDS and 2 * sum(plain) >= len(keys)
+    asks = clause.rstrip().endswith("?") or keys[:1] == [*words.solving["opening"].intersection(keys[:1])]
+    asks |= not (words.comparing | words.solving["wishing"]).isdisjoint(keys)
+    return tells and not asks and len(keys) >= _FEWEST_WORDS and 2 * sum(plain) >= len(keys)
 
 
 def _clauses(text: str) -> Iterator[tuple[int, int]]:
@@ -136,7 +137,7 @@ def _clauses(text: str) -> Iterator[tuple[int, int]]:
 @cache
 def _clause_ends() -> re.Pattern[str]:
     contrasting = "|".join(sorted(vocabulary().contrasting))
-    return re.compile(rf"[.!?;:](?=\s|$)|,(?=\s)|[，。；？！]|\s[-–—]+\s|\s(?=(?:{contrasting})\s)", re.IGNORECASE)
+    return re.compile(rf"[.:](?=\s|$)|[!?;,](?!\d)|。|\s[-–—]+\s|\s(?=(?:{contrasting})\s)", re.IGNORECASE)
 
 
 def _blanked(text: str, start: int, end: int) -> str:

@@ -290,6 +290,7 @@ def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
     for index in range(1, len(tokens) - 1):
         before, figure = tokens[index - 1].text, tokens[index]
         is_own = before.isdigit() and not _is_named_before(tokens, index - 1)  # but batch 2 24gb gpu
+        is_own &= hardware.named_hardware(before, catalog) is None  # 3060 12gb, i5-9400f
         is_counted = is_own or key_of(before) in {*vocabulary().counts, "x"}
         noun = vocabulary().amounts.get(key_of(tokens[index + 1].text)) if is_own else None
         if hardware.MEMORY not in (hardware.figures_of(figure.text) or {}):
