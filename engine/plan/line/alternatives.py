@@ -34,6 +34,7 @@ _UNIT_BEHIND = re.compile(r"(?<!\S)(\d{1,3})(?= (?:or|vs|versus) \d+([gt]b?|[kmb
 _SIZE_APART = re.compile(r"(?<=\d) (?=[gt]b\b)", re.IGNORECASE)  # 6 GB or 4 GB
 _CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in |on |an? )?", re.IGNORECASE)
 _OVER = re.compile(r"\bover(?=.* worth)", re.IGNORECASE)  # Is a 4090 over a 3090 worth it
+_MEMORY_BEHIND = re.compile(r"^\s*\(?\d+\s?gb?\b\)?(?:\s*vram\b)?", re.IGNORECASE)  # gtx 1660 super 6gb
 _NAMES = frozenset({Key.MODEL_NAME, Key.HARDWARE_NAME})
 _TWICE, _NO_FAULT = frozenset(f"{name} is given twice" for name in _NAMES), PlanError("")
 _AGAIN = frozenset({*_TWICE, f"{Key.HARDWARE_DEVICES} is given twice"})
@@ -350,7 +351,9 @@ def _otherwise(words: list[str], mark: int, read: Callable[[str], OneLine]) -> t
     first, clause = read(" ".join(words[:mark])), " ".join(words[_before_name(words, mark) + 1 :])
     for word in first.words:
         paths = word.meaning.values.keys() - {Key.TASK}
-        second = read(f"{first.text[: word.start]}{first.text[word.end :]} {clause}") if paths else first
+        rest = first.text[word.end :]
+        rest = _MEMORY_BEHIND.sub("", rest) if Key.HARDWARE_NAME in paths else rest
+        second = read(f"{first.text[: word.start]}{rest} {clause}") if paths else first
         instead = next((other for other in second.words if paths & other.meaning.values.keys()), None)
         if instead is not None and _are_alike([first, second]):
             return Alternative(_name([word.text]), first.text), Alternative(_name([instead.text]), second.text)

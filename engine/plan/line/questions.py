@@ -47,6 +47,7 @@ _OF_PRICE = frozenset({HARDWARE, DEVICES, Key.HARDWARE_PER_NODE, Key.TASK})  # A
 _RATES = frozenset({Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE})  # Every plan tells its throughput
 _ANSWERED = _RATES | {"", HARDWARE, DEVICES, MODEL}
 """What nothing is said of where it is asked for and not solved; how many there are is said of them all."""
+_OF_NAMED = {MOST: {MODEL}, WHICH: {HARDWARE, DEVICES}}  # What is asked for by words of a kind beside one that is named
 _BUT = "but"  # Not aws but azure
 _FAR = 3  # Words between one that leaves a provider and its name, as in ``not on any aws``
 _IN_LETTERS = re.compile(r"[\d.]+[dwy]", re.IGNORECASE)
@@ -227,7 +228,7 @@ def unanswered(questions: Sequence[Question], values: Mapping[str, object], aske
     """Return the words that ask for what is not solved for, and no plan tells."""
     solved: set[str] = set() if asked is None else {asked.solve}
     solved |= set() if solved.isdisjoint({HARDWARE, DEVICES}) else {HARDWARE, DEVICES, _REPLICAS}
-    answered = {MANY: _RATES, MOST: _ANSWERED - ({MODEL} if MODEL in values else set())}
+    answered = {kind: _ANSWERED - (paths & values.keys()) for kind, paths in _OF_NAMED.items()} | {MANY: _RATES}
     named = ((question, solved | answered.get(question.kind, _ANSWERED)) for question in questions)
     return dict.fromkeys(question.words for question, others in named if question.field not in others)
 

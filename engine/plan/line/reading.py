@@ -310,7 +310,8 @@ class _Line(TrainingWords):
             if is_one and self._is_free(index, count) and not self._counts_beyond(index, count):
                 words = self._span(index, count)
                 named = settings.exact_value(words, self._task, self._catalog) or self._phrase(words)
-                if named is None and (remark := vocabulary().remarks.get(key_of(words))):
+                last = settings.exact_value(self._span(index + count - 1, 1), self._task, self._catalog)  # use vllm
+                if named is None and last is None and (remark := vocabulary().remarks.get(key_of(words))):
                     named = Meaning(why=remark)
                 if named is not None:
                     return count, named

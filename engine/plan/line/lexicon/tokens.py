@@ -211,7 +211,7 @@ def _timed_at(tokens: list[Token], index: int) -> tuple[range | None, str]:
         key = keys[at + 1]
         if PERCENTILE.fullmatch(tokens[at].text):
             return range(at + 1, index), WHOLE
-        if key in words.measured["taking"] and is_loose and words.measured["due"].isdisjoint(keys[:at]):
+        if key in words.measured["taking"] and is_loose and words.measured["due"].isdisjoint(keys[: at + 1]):
             break  # responses take around 20 s
         if limits and key in words.timed:
             return range(at, index), words.timed[key]

@@ -47,7 +47,7 @@ _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how m
 _LIKE = re.compile(r"([a-z]+)[\d.]*-(?:style|like|type|based|class)", re.IGNORECASE)
 _DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*", re.IGNORECASE)  # 1am, 2nd, v2
 _LANES = re.compile(
-    r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d|\d+h/[a-z]+|\d+%/\d+%|\d+\.\d+x", re.I
+    r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d|\d+h/[a-z]+|\d+%/\d+%|\d\.\d+x|\w[\w.]*\(\)", re.I
 )
 """Lanes of a slot, height of a box, cores, hours, shares: ``x8``, ``4U``, ``8c/16t``, ``30h/week``, ``43%/57%``."""
 _FLAT = ("1d", "2d")  # Dimensions of data rather than days
