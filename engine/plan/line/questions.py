@@ -48,7 +48,6 @@ _RATES = frozenset({Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE})  # E
 _ANSWERED = _RATES | {"", HARDWARE, DEVICES, MODEL}
 """What nothing is said of where it is asked for and not solved; how many there are is said of them all."""
 _OF_NAMED = {MOST: {MODEL}, WHICH: {HARDWARE, DEVICES}}  # What is asked for by words of a kind beside one that is named
-_BUT = "but"  # Not aws but azure
 _FAR = 3  # Words between one that leaves a provider and its name, as in ``not on any aws``
 _IN_LETTERS = re.compile(r"[\d.]+[dwy]", re.IGNORECASE)
 OF_BOX, OF_ALL, OF_ANY = "machine", "all", "any"  # What costs so much an hour
@@ -205,7 +204,8 @@ def clouds_in(tokens: Sequence[Token]) -> tuple[str, ...]:
         is_more = keys[max(start - 1, 0)] in words.clouds and (words.both | words.comparing).issuperset(before)
         near = {*before, *map("".join, pairwise(before))}
         behind = [key for key in keys[at + 1 : at + 3] if key not in words.between]  # azure is fine
-        is_meant = is_left and (before == [_BUT] or not words.permitting.isdisjoint(behind[:1]))
+        is_contrast = len(before) == 1 and words.contrasting.issuperset(before)  # not aws but azure
+        is_meant = is_left and (is_contrast or not words.permitting.isdisjoint(behind[:1]))
         is_more &= bool(start)
         is_left = not is_meant and (
             is_left if is_more else bool((words.given_up | words.negations | words.leaving) & near)

@@ -92,7 +92,7 @@ class GuessedWords(DerivedValues):
         is_released = is_few and before in words.surroundings | words.software
         is_released |= text.isdecimal() and before in words.numbered
         is_released &= not self._is_apart(index - 1)
-        is_lane = _LANES.fullmatch(text) is not None or (text.endswith("%") and self._is_narrated(index))
+        is_lane = _LANES.fullmatch(text) is not None or self._is_narrated_share(index)
         is_lane |= text.isdecimal() and self._word(index - 1) == "@" and key_of(self._word(index - 2)) in words.ram
         is_lane |= text.casefold() in _FLAT and self._model is not None and self._model.kind == "network"  # unet 2d
         if not (is_behind or is_released or is_lane):

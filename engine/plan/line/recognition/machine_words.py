@@ -181,8 +181,10 @@ class MachineWords(RuledOutWords):
         clause = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
         return not vocabulary().measured[kind].isdisjoint(key_of(self._span(at, 1)) for at in range(clause, index))
 
-    def _is_narrated(self, index: int) -> bool:
-        """Whether the clause of a word tells something, rather than says settings one after the other."""
+    def _is_narrated_share(self, index: int) -> bool:
+        """Whether a share of nothing stands in a clause that tells something: ``my gpu is at 100%``."""
+        if not self._word(index).endswith("%") or self._word(index + 1) in vocabulary().of_something:
+            return False
         first = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
         last = next((at for at in range(index, len(self._tokens)) if self._tokens[at].ends), len(self._tokens))
         return not vocabulary().narrating.isdisjoint(key_of(self._word(at)) for at in range(first, last + 1))
