@@ -140,6 +140,9 @@ COMPARED = {
     "llama 8b lora 1B tokens 8xh100 on lambda vs aws": ["lambda", "aws"],
     "serve llama 70b on runpod vs lambda, 2xh100": ["runpod", "lambda"],
     "yolov8m tensorrt vs plain t4": ["tensorrt", "no tensorrt"],
+    "mistral 7b on a g5.xlarge is slow. Should we switch to a g6e.xlarge?": ["g5-xlarge is slow", "g6e-xlarge"],
+    "sdxl on gtx 1660 super 6gb takes 2 minutes per image, would a 3060 be much faster?": ["gtx 1660 super", "3060"],
+    "DGX Spark or Mac Studio 128GB for gpt-oss-120b": ["DGX Spark", "Mac Studio 128GB"],
     "how much longer is a LoRA of llama 3.1 8b on one A100 80GB compared with one H100, 50M tokens": [
         "one A100 80GB",
         "one H100",

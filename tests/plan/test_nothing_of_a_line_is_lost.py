@@ -85,6 +85,14 @@ def test_what_is_left_out_is_what_no_plan_has() -> None:
     assert left_out("serve qwen3 8b pro on h100") == ["left out: pro"]
     assert left_out("train wide unet on h100") == ["left out: wide"]
     assert left_out("serve gpt2 large on h100, large batches") == ["without a number: batches"]
+    assert left_out("r1 on 16 h100 with sglang gives 19 tok/s, vllm gives 30") == [
+        "left out: 19 tok/s, as measured",
+        "left out: vllm gives 30",
+    ]
+    assert "left out: It works fine at 16k." in left_out(
+        "OOM with qwen3 8b on an l4 at 32k context. It works fine at 16k."
+    )
+    assert read_line("serve qwen3 8b on an l4, we have 5 dogs and 3 cats, 12 frobs").faults  # settings are no narration
     assert left_out("hi, can anyone tell me whether mistral 7b suffices for my invoices on a 4090? thx") == []
 
 

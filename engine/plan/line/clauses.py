@@ -117,12 +117,14 @@ def _is_faulty(word: Word, line: OneLine) -> bool:
 def _is_narration(clause: str) -> bool:
     """Whether a clause tells something in plain language, rather than says settings one after the other."""
     words, keys = vocabulary(), [key_of(token.text) for token in split(clause)]
-    foreign = [not key.isascii() for key in keys]
-    plain = [is_foreign or key in words.joints or is_plain(key) for key, is_foreign in zip(keys, foreign, strict=True)]
-    tells = any(foreign) or not words.narrating.isdisjoint(keys)
-    asks = clause.rstrip().endswith("?") or keys[:1] == [*words.solving["opening"].intersection(keys[:1])]
+    named = [key for key in keys if not key[:1].isdigit()]
+    plain = [not key.isascii() or key in words.joints or is_plain(key) for key in named]
+    tells = not all(map(str.isascii, keys)) or not words.narrating.isdisjoint(keys)
+    asks = (clause.rstrip().endswith("?") and words.contrasting.isdisjoint(keys[:1])) or keys[:1] == [
+        *words.solving["opening"].intersection(keys[:1])
+    ]
     asks |= not (words.comparing | words.solving["wishing"]).isdisjoint(keys)
-    return tells and not asks and len(keys) >= _FEWEST_WORDS and 2 * sum(plain) >= len(keys)
+    return tells and not asks and len(keys) >= _FEWEST_WORDS and 2 * sum(plain) >= len(named)
 
 
 def _clauses(text: str) -> Iterator[tuple[int, int]]:

@@ -229,7 +229,9 @@ def unanswered(questions: Sequence[Question], values: Mapping[str, object], aske
     solved: set[str] = set() if asked is None else {asked.solve}
     solved |= set() if solved.isdisjoint({HARDWARE, DEVICES}) else {HARDWARE, DEVICES, _REPLICAS}
     answered = {kind: _ANSWERED - (paths & values.keys()) for kind, paths in _OF_NAMED.items()} | {MANY: _RATES}
-    named = ((question, solved | answered.get(question.kind, _ANSWERED)) for question in questions)
+    nouns = vocabulary().asked["memory"].keys()  # which every plan tells
+    open_ = [question for question in questions if nouns.isdisjoint(map(key_of, question.words.split()))]
+    named = ((question, solved | answered.get(question.kind, _ANSWERED)) for question in open_)
     return dict.fromkeys(question.words for question, others in named if question.field not in others)
 
 

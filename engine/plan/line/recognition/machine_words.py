@@ -179,7 +179,8 @@ class MachineWords(RuledOutWords):
     def _is_in_clause(self, index: int, kind: str) -> bool:
         """Whether a word of a kind stands before a place in its clause, as ``must`` in ``must take 2 days``."""
         clause = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
-        return not vocabulary().measured[kind].isdisjoint(key_of(self._span(at, 1)) for at in range(clause, index))
+        words = {*range(clause, index)} - self._places_of(hardware.NAME)  # an m3 max
+        return not vocabulary().measured[kind].isdisjoint(key_of(self._span(at, 1)) for at in words)
 
     def _is_narrated_share(self, index: int) -> bool:
         """Whether a share of nothing stands in a clause that tells something: ``my gpu is at 100%``."""

@@ -60,7 +60,7 @@ class RuledOutWords(LineWords):
         if " to " in (self._written_range(index, 1) or ""):
             return False  # upgrading from 3090 to 4090: the range has both
         first = index - int(key_of(self._span(max(index - 1, 0), 1)) in vocabulary().single | vocabulary().owned)
-        before = (key_of(self._span(first - words, words)) for words in (1, 2) if first >= words)
+        before = (key_of(self._span(first - words, words)) for words in (1, 2, 3) if first >= words)
         return any(key in vocabulary().given_up for key in before)
 
     def _is_switched_off(self, index: int) -> bool:

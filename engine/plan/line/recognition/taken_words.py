@@ -55,9 +55,11 @@ class TakenWords(MachineWords):
             self._ruled_out_values.append((set(meaning.values), fault))
             self._excluded |= {index + count} if hardware.NAME in meaning.values else set()
             meaning = Meaning()
-        if {hardware.NAME, Key.MODEL_NAME} & meaning.values.keys() and self._is_given_up(index):
+        named = {hardware.NAME, Key.MODEL_NAME, Key.INFERENCE_ENGINE}
+        if named & meaning.values.keys() and self._is_given_up(index):
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
         meaning = self._users_present(index, self._without_size_of_nodes(self._host(index, meaning)))
+        meaning = self._modules_of_memory(index, count, meaning)
         meaning = self._latency_meant(index, count, meaning)
         meaning = self._added(index, self._at_peak(index, count, self._of_replicas(meaning)))
         for path, value in meaning.values.items():
@@ -71,6 +73,16 @@ class TakenWords(MachineWords):
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
+
+    def _modules_of_memory(self, index: int, count: int, meaning: Meaning) -> Meaning:
+        """Take modules of memory for the host's: ``RAM 2x32GB``, ``64GB RAM (2x32GB)``."""
+        devices, memory = (meaning.values.get(path) for path in (hardware.DEVICES, f"{hardware.SPEC}.memory_mib"))
+        beside = {key_of(self._word(index - 1)), key_of(self._word(index + count))}
+        is_host = hardware.NAME not in meaning.values and not vocabulary().ram.isdisjoint(beside)
+        if not (is_host and isinstance(devices, int) and isinstance(memory, int)):
+            return meaning
+        total = devices * memory / 1024
+        return Meaning(f"{total:g}GB of host memory", {hardware.HOST_MEMORY: total})
 
     def _latency_meant(self, index: int, count: int, meaning: Meaning) -> Meaning:
         """Take a latency too short for a whole answer for that to its first token: ``llama 8b, latency < 500ms``."""
