@@ -20,7 +20,7 @@ _NOTHING = Meaning()
 _OF_LOAD = "inference."  # What fields begin with that only transformers have
 _FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in ``and then to serve``
 _FEWEST_WORDS = 3  # Of a clause that tells something
-_TWICE, _REFUSED = "is given twice", "cannot be planned"  # How titles end of faults
+_TWICE, _REFUSED, _WHOSE = "is given twice", "cannot be planned", "whose memory is this?"  # Ends of titles of faults
 
 Reader = Callable[[str], OneLine]
 
@@ -92,7 +92,7 @@ def _without_narration(line: OneLine, read: Reader) -> OneLine | None:
     ]
     inside = [word for word in faulty if any(start <= word.start < end for start, end in left_out)]
     titles = [word.meaning.fault.title for word in inside if word.meaning.fault is not None]
-    if not inside or any(title.endswith(_REFUSED) for title in titles):
+    if not inside or any(_is_asked_back(word, line.text) for word in inside):
         return None
     text = line.text
     for place in left_out:
@@ -107,6 +107,12 @@ def _without_narration(line: OneLine, read: Reader) -> OneLine | None:
         return None
     asides = (Word.of_line(line.text, f"left out: {line.text[start:end].strip()}") for start, end in left_out)
     return replace(rest, text=line.text, words=(*rest.words, *asides))
+
+
+def _is_asked_back(word: Word, text: str) -> bool:
+    """Whether what is wrong with a word is for who wrote it to tell: a model of no plan, a memory of who knows what."""
+    title = "" if word.meaning.fault is None else word.meaning.fault.title
+    return title.endswith(_REFUSED) or (title == _WHOSE and text.count(word.text) == 1)
 
 
 def _is_faulty(word: Word, line: OneLine) -> bool:
