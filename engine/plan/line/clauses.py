@@ -126,9 +126,9 @@ def _is_narration(clause: str) -> bool:
     named = [key for key in keys if not key[:1].isdigit()]
     plain = [not key.isascii() or key in words.joints or is_plain(key) for key in named]
     tells = not all(map(str.isascii, keys)) or not words.narrating.isdisjoint(keys)
-    asks = (clause.rstrip().endswith("?") and words.contrasting.isdisjoint(keys[:1])) or keys[:1] == [
-        *words.solving["opening"].intersection(keys[:1])
-    ]
+    is_contrast = not words.contrasting.isdisjoint(keys[:1])
+    asks = not words.solving["opening"].isdisjoint(keys[is_contrast : is_contrast + 1])
+    asks |= clause.rstrip().endswith("?") and not is_contrast
     asks |= not (words.comparing | words.solving["wishing"]).isdisjoint(keys)
     return tells and not asks and len(keys) >= _FEWEST_WORDS and 2 * sum(plain) >= len(named)
 

@@ -258,7 +258,7 @@ class _Line(TrainingWords):
             return 1, Meaning(why=remark or f"left out: {text}") if is_left_out else meaning
         figure = hardware.figures_of(text)
         if figure is not None:
-            return self._other_machine(index, figure) or self._figure(index, figure)
+            return self._other_machine(index, figure) or self._file_size(index) or self._figure(index, figure)
         ruled_out = self._ruled_out(index)
         counted = (
             ruled_out

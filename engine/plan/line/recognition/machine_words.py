@@ -133,6 +133,16 @@ class MachineWords(RuledOutWords):
         hint = vocabulary().twice.get(hardware.NAME, "keep one of them")
         return 1, Meaning(fault=PlanError(f"{hardware.NAME} is given twice", f"{name!r} and {row.id}", hint))
 
+    def _file_size(self, index: int) -> tuple[int, Meaning] | None:
+        """Leave out the size of a file of weights in brackets behind their format: ``IQ3_M (~14GB)``."""
+        count, format_ = self._taken.get(index - 1, (0, Meaning()))
+        between = self._text[self._tokens[index - 1].end : self._tokens[index].start] if index else ""
+        is_alone = "(" in between and self._text[self._tokens[index].end :].startswith(")")
+        is_format = count == 1 and Key.INFERENCE_WEIGHTS in format_.values
+        if not (is_format and is_alone and hardware.NAME in self._values):
+            return None
+        return 1, Meaning(why=f"left out: {self._word(index)} of weights; those of the model are counted")
+
     def _name_before(self, index: int) -> str:
         """Return the key of what stands before a figure, over words between: ``host memory is 1TB``."""
         before = vocabulary().start_of([key_of(token.text) for token in self._tokens[:index]])
