@@ -230,8 +230,8 @@ def _than() -> re.Pattern[str]:
 def _whether_else() -> re.Pattern[str]:
     """Return what stands before something else of which a line asks if it does: ``4x a10g oom, would 8x a10g help``."""
     words = vocabulary()
-    groups = (words.whether_it_fits, words.solving["opening"], words.solving["doing"])
-    groups = (*groups, words.solving["moving"], words.turning)
+    solving = (words.solving[name] for name in ("opening", "doing", "moving"))
+    groups = (words.whether_it_fits, *solving, words.turning)
     short, openings, verbs, moving, turning = ("|".join(sorted(group)) for group in groups)
     failed = rf"(?:\s+(?:gives|gave|got|goes|is|was))?(?:\s+(?:{short}))?[,.;?]?"
     asked = rf"\s+(?:but\s+)?(?:{openings})\s+(?:(?:a|an|one|the)\s+)?"
