@@ -321,14 +321,6 @@ def test_lighter_weights_come_before_another_card(line: str) -> None:
     assert note.change and "inference.weights" in note.change
 
 
-@pytest.mark.parametrize("line", ["llava 7b finetune 2x3090 fsdp", "llama 2 13b finetune g4dn.12xlarge"])
-def test_advice_keeps_what_the_model_learns_unless_it_says_so(line: str) -> None:
-    plan = plan_of_line(read_line(line)).plan
-    advice = [note for note in answer(plan).estimate.recommendations if note.code != "adapters"]
-    planned = [fill(edited(plan, note.change or {}).plan, "balanced").resolved.plan for note in advice]
-    assert {other.training.method for other in planned} <= {"full"}
-
-
 def test_idle_stages_are_filled_by_more_chunks() -> None:
     line = read_line("llama-3.1-405b train 16384xh100 8k 15.6T tp 8 pp 16 batch 2048 parallelism.interleave=1")
     plan = plan_of_line(line).plan

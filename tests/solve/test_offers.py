@@ -106,3 +106,11 @@ def test_what_is_further_from_a_limit_is_no_advice() -> None:
     assert all(note.saves and note.saves.get(key, 0.0) <= 0.0 for note in before.recommendations)
     first = before.recommendations[0]
     assert fill(edited(plan, first.change or {}).plan, "balanced").estimate.fits
+
+
+@pytest.mark.parametrize("line", ["llava 7b finetune 2x3090 fsdp", "llama 2 13b finetune g4dn.12xlarge"])
+def test_advice_keeps_what_the_model_learns_unless_it_says_so(line: str) -> None:
+    plan = plan_of_line(read_line(line)).plan
+    advice = [note for note in answer(plan).estimate.recommendations if note.code != "adapters"]
+    planned = [fill(edited(plan, note.change or {}).plan, "balanced").resolved.plan for note in advice]
+    assert {other.training.method for other in planned} <= {"full"}

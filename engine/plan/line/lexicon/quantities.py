@@ -90,6 +90,7 @@ OF_TOKEN = re.compile(r"(\d+(?:\.\d+)?m?s)/tok(?:en)?", re.IGNORECASE)
 _OF_DEVICE = re.compile(r"([a-z=]*\d+)/(gpu|device|card)", re.IGNORECASE)  # bs=2/gpu
 _CORES = re.compile(r"(\d{1,3})c/?\d{1,3}t(?:h|hreads?)?", re.IGNORECASE)  # 8C/16Th
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
+_MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?<=\d)[-/x×*+_|&,]?(?=[a-z])", re.IGNORECASE)
 _SETTING = re.compile(r"([a-z_]+)[=:]?(\d+)", re.IGNORECASE)
 
@@ -369,3 +370,10 @@ def image_of(word: str) -> int | None:
 def counted_start(word: str) -> str:
     """Return the number of devices that a word begins with, as ``8x``; empty for other words."""
     return match[0] if (match := _COUNT.match(word)) is not None else ""
+
+
+def mixture_of(one: str, other: str) -> str | None:
+    """Return the format of weights that two words say with its mean of bits, as ``exl2 4.5bpw``; None for others."""
+    kinds, bits = zip(*((_MIXED.fullmatch(word), _BITS_A_WEIGHT.fullmatch(word)) for word in (one, other)), strict=True)
+    kind, mean = next(filter(None, kinds), None), next(filter(None, bits), None)
+    return None if kind is None or mean is None else f"{kind[0].casefold()}-{float(mean[1])}"

@@ -13,6 +13,7 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
     OF_TOKEN,
     SUM_OF_ONE,
     is_date,
+    mixture_of,
     pieces_of,
     plain_number,
     price_as_one,
@@ -97,7 +98,6 @@ _EXPERTS_ON_HOST, _OF_EXPERTS = "cpu-moe", re.compile(r"[\"']?\S*exps\S*=cpu[\"'
 _WITH_FRACTIONS = frozenset({Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TPOT_SECONDS, Key.TRAINING_EPOCHS})
 """What may be 2.5, as a release may."""
 _MARKS = "`@~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
-_MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
 _MACHINES = frozenset({"nodes", "devices", "GPU-hours", "GPU-days", "node-hours"})
 _PER_WEIGHT, _LONG_SPANS = ("at", "@", "of", "with"), ("mo", "y")  # Spans of which money is limited, not requests
 _NAMED = ("model", "gpu", "gpus", "hardware", "device", "card")  # What its name says by itself
@@ -253,7 +253,7 @@ def _name(tokens: list[Token], words: range) -> str:
 
 def _add(token: Token, tokens: list[Token]) -> None:
     """Add a word to those before it, as one with them where they belong together: ``10 million``, ``ttft < 1 s``."""
-    is_mixed = len(tokens) > 1 and tokens[-1].text in _PER_WEIGHT and _mixture(tokens[-2].text, token.text)
+    is_mixed = len(tokens) > 1 and tokens[-1].text in _PER_WEIGHT and mixture_of(tokens[-2].text, token.text)
     del tokens[len(tokens) - bool(is_mixed) :]  # exl2 at 3.5bpw
     tokens[-1:] = _released(tokens[-1:], token.text)
     before = tokens[-1] if tokens else None
@@ -261,7 +261,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
     joined = None if before is None or is_apart else with_unit(before.text, key_of(token.text))
     if before is None:
         tokens.append(token)
-    elif (mixture := _mixture(before.text, token.text)) is not None:
+    elif (mixture := mixture_of(before.text, token.text)) is not None:
         tokens[-1] = Token(mixture, before.start, token.end, token.ends)
     elif (release := _RELEASE.fullmatch(token.text)) and not before.ends and _is_released(before.text, release[1]):
         tokens[-1] = Token(f"{before.text}=={release[1]}", before.start, token.end, token.ends)
@@ -355,13 +355,6 @@ def _in_a_span(tokens: list[Token], token: Token, unit: str) -> list[Token]:
 def _is_count(word: str) -> bool:
     """Whether a word is a number that may be of requests in a span of time, and no device: ``90``, but not ``4090``."""
     return PLAIN_COUNT.fullmatch(word) is not None and word not in vocabulary().hardware
-
-
-def _mixture(one: str, other: str) -> str | None:
-    """Return the format of weights that two words say with its mean of bits, as ``exl2 4.5bpw``; None for others."""
-    kinds, bits = zip(*((_MIXED.fullmatch(word), _BITS_A_WEIGHT.fullmatch(word)) for word in (one, other)), strict=True)
-    kind, mean = next(filter(None, kinds), None), next(filter(None, bits), None)
-    return None if kind is None or mean is None else f"{kind[0].casefold()}-{float(mean[1])}"
 
 
 def _is_rated(tokens: list[Token]) -> bool:

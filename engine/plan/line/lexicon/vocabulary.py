@@ -301,8 +301,7 @@ class Vocabulary:
 
     def format_of(self, bits: str, engine: str) -> str:
         """Return the format of weights that has so many bits in an engine."""
-        name = self.formats[bits]
-        return self.bits.get(engine, {}).get(bits, self.served.get(name, name))
+        return self.bits.get(engine, {}).get(bits) or self.served.get(name := self.formats[bits], name)
 
     def values_of(self, task: str) -> tuple[str, ...]:
         """Return the fields whose values may stand alone."""

@@ -187,13 +187,6 @@ class CountedWords(NumberNames):
         is_open = amount.name == "cores" and self._is_alternative(value)
         return Meaning(f"{value} {name}", fault=fault if is_open else None)
 
-    def _hours_at_once(self, amount: Amount) -> int:
-        """Return how many devices make up what is counted in hours; 0 for nodes of unknown size."""
-        row = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
-        fabric = self._catalog.fabric_of(row) if row is not None and amount.name == _DEVICE_HOURS[-1] else None
-        named = self._degree(Key.HARDWARE_PER_NODE, 0 if fabric is None else fabric.node_devices)
-        return named if amount.name == _DEVICE_HOURS[-1] else 1
-
     def _is_of_one_device(self, index: int, count: int) -> bool:
         """Whether a batch is that of each device: ``batch 256 each amp``, ``4 a100, each with batch 8``."""
         named = {at + few for at, (few, taken) in self._taken.items() if not _DEVICES.isdisjoint(taken.values)}
@@ -256,14 +249,6 @@ class CountedWords(NumberNames):
         if field is None or key_of(value) not in {key_of(choice) for choice in (*field[1].choices, AUTO, *states)}:
             return None
         return settings.field_value(field[0], value, self._task, knob=field[1])
-
-    def _is_of_degree(self, index: int) -> bool:
-        """Whether a word is of the name of a degree, whatever it alone says: ``8-way data parallel``, ``ep 8``."""
-        text, fields = self._tokens[index].text.partition("=")[0], vocabulary().fields
-        is_last = not self._is_number_at(index - 1) and any(map(self._is_number_at, (index + 1, index + 2)))
-        glued = settings.glued(text) or (text if is_last or text != self._tokens[index].text else "",)
-        names = (glued[0], self._span(max(index - 1, 0), 2), self._span(index, 2))
-        return any(settings.is_degree(path) for name in names for path in fields.get(key_of(name), ()))
 
     # Sizes of models
 
@@ -395,6 +380,13 @@ class CountedWords(NumberNames):
         ends = (count.end for at in places if (count := self._count_of(at)) is not None)
         is_first = any(key_of(self._span(end, 1)) in vocabulary().comparing for end in ends)  # 32 cores or a t4
         return hardware.NAME in self._values and (is_first or any(map(self._is_chosen, places)))
+
+    def _hours_at_once(self, amount: Amount) -> int:
+        """Return how many devices make up what is counted in hours; 0 for nodes of unknown size."""
+        row = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
+        fabric = self._catalog.fabric_of(row) if row is not None and amount.name == _DEVICE_HOURS[-1] else None
+        named = self._degree(Key.HARDWARE_PER_NODE, 0 if fabric is None else fabric.node_devices)
+        return named if amount.name == _DEVICE_HOURS[-1] else 1
 
 
 def _number(word: str) -> int:

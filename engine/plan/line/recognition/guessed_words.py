@@ -52,7 +52,6 @@ _LANES = re.compile(
 """Lanes of a slot, height of a box, cores, hours, shares: ``x8``, ``4U``, ``8c/16t``, ``30h/week``, ``43%/57%``."""
 _FLAT = ("1d", "2d")  # Dimensions of data rather than days
 _DIGITS_OF_MANY = 4  # Of a number that is no release and no few of something
-_TIMES = re.compile(r"[x×*](\d+)", re.IGNORECASE)  # x2
 _VOWELS = frozenset("aeiouy")  # Words without any are short for something
 
 
@@ -119,22 +118,6 @@ class GuessedWords(DerivedValues):
             return last + 1 - index, replace(meaning, why=f"left out: per {span}")
         meaning = settings.counted(amount, self._tokens[index].text, INFER, self._model)
         return last + 1 - index, replace(meaning, why=f"{noun}: taken for requests")
-
-    def _replicas(self, index: int) -> tuple[int, Meaning] | None:
-        """Take what a degree of the model is multiplied by for replicas, as in ``TP=4 x2``."""
-        match = _TIMES.fullmatch(self._tokens[index].text)
-        before = [taken.values for start, (count, taken) in self._taken.items() if start + count == index]
-        if match is None or not any(map(settings.is_degree, (path for values in before for path in values))):
-            return None
-        return 1, Meaning(f"replicas {match[1]}", {Key.PARALLELISM_DP: int(match[1])}, f"{match[0]}: replicas")
-
-    def _longest(self, index: int) -> tuple[int, Meaning] | None:
-        """Take the most that stands behind the tokens of an answer for its longest: ``answers of 250, max 1000``."""
-        text, is_most = self._tokens[index].text, key_of(self._span(index - 1, 1)) in vocabulary().limiting
-        before = next((taken.values for at, (count, taken) in self._taken.items() if at + count == index - 1), {})
-        if not (is_most and self._is_number_at(index) and Key.INFERENCE_OUTPUT_TOKENS in before):
-            return None
-        return 1, settings.field_value(Key.INFERENCE_LONGEST_OUTPUT_TOKENS, text, INFER)
 
     def _part_of_others(self, index: int) -> tuple[int, Meaning] | None:
         """Leave out a part of what is counted before it, unless that is devices: ``80 features, 30 of them dates``."""
@@ -278,9 +261,6 @@ class GuessedWords(DerivedValues):
         self._unknown[text] = name
         return Meaning(fault=unknown_words({text: name}, self._catalog))
 
-    def _tokens_before(self, text: str) -> int:
-        return next(at for at, token in enumerate(self._tokens) if token.text == text)
-
     def _is_named(self, asked: Asked | None) -> bool:
         """Whether a line names its model and its hardware, or asks for them: no other word can be their name then."""
         solved = "" if asked is None else asked.solve
@@ -321,6 +301,14 @@ class GuessedWords(DerivedValues):
         """Whether a word has a meaning of its own."""
         is_of_plan = task_named(word) is not None or vocabulary().refusal(word) is not None
         return is_of_plan or self._is_setting(word) or hardware.named_hardware(word, self._catalog) is not None
+
+    def _longest(self, index: int) -> tuple[int, Meaning] | None:
+        """Take the most that stands behind the tokens of an answer for its longest: ``answers of 250, max 1000``."""
+        text, is_most = self._tokens[index].text, key_of(self._span(index - 1, 1)) in vocabulary().limiting
+        before = next((taken.values for at, (count, taken) in self._taken.items() if at + count == index - 1), {})
+        if not (is_most and self._is_number_at(index) and Key.INFERENCE_OUTPUT_TOKENS in before):
+            return None
+        return 1, settings.field_value(Key.INFERENCE_LONGEST_OUTPUT_TOKENS, text, INFER)
 
 
 def remainder(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ _FARTHEST_TRIED = 3  # Words between what says that something was tried and that
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
 _NOT_WANTED = "a line says what is wanted, not what is not"
 _PACKED, _SEVERAL = "qlora", 2
+_TIMES = re.compile(r"[x×*](\d+)", re.IGNORECASE)  # x2
 _LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY)
 
 
@@ -252,3 +254,22 @@ class TakenWords(MachineWords):
         queries, before = vocabulary().queries, range(max(index - 3, 0), index - 1)
         is_many = any(queries.get(key_of(self._span(at, 2))) == "many" for at in before)
         return is_many or any(queries.get(key_of(self._span(at, 1))) == "most" for at in before)
+
+    def _replicas(self, index: int) -> tuple[int, Meaning] | None:
+        """Take what a degree of the model is multiplied by for replicas, as in ``TP=4 x2``."""
+        match = _TIMES.fullmatch(self._tokens[index].text)
+        before = [taken.values for start, (count, taken) in self._taken.items() if start + count == index]
+        if match is None or not any(map(settings.is_degree, (path for values in before for path in values))):
+            return None
+        return 1, Meaning(f"replicas {match[1]}", {Key.PARALLELISM_DP: int(match[1])}, f"{match[0]}: replicas")
+
+    def _tokens_before(self, text: str) -> int:
+        return next(at for at, token in enumerate(self._tokens) if token.text == text)
+
+    def _is_of_degree(self, index: int) -> bool:
+        """Whether a word is of the name of a degree, whatever it alone says: ``8-way data parallel``, ``ep 8``."""
+        text, fields = self._tokens[index].text.partition("=")[0], vocabulary().fields
+        is_last = not self._is_number_at(index - 1) and any(map(self._is_number_at, (index + 1, index + 2)))
+        glued = settings.glued(text) or (text if is_last or text != self._tokens[index].text else "",)
+        names = (glued[0], self._span(max(index - 1, 0), 2), self._span(index, 2))
+        return any(settings.is_degree(path) for name in names for path in fields.get(key_of(name), ()))
