@@ -332,12 +332,12 @@ class FigureWords(NamedWords):
 
     def _is_of_host(self, index: int) -> bool:
         """Whether a figure stands behind a processor or its cores, as ``5950x with 64GB``: it is of the host then."""
-        words = (token.text for token in reversed(self._tokens[:index]))
-        text = next((word for word in words if key_of(word) not in vocabulary().fillers), "")
+        end = next((at for at in range(index, 0, -1) if key_of(self._span(at - 1, 1)) not in vocabulary().fillers), 0)
+        text, few = self._span(max(end - 1, 0), 1), min(end, 2)  # epyc 9654 512gb
         if settings.amount_of(text) == vocabulary().amounts["cores"]:
             return not self._is_before_device(index)
-        named = hardware.named_hardware(text, self._catalog)
-        named = named or processor_of_line(text, 0, self._catalog, is_portable=False)
+        names = (hardware.named_hardware(name, self._catalog) for name in (self._span(end - few, few), text))
+        named = next(filter(None, names), None) or processor_of_line(text, 0, self._catalog, is_portable=False)
         return named is not None and named.values.get(hardware.NAME) in self._catalog.processors
 
     def _memory_behind(self, index: int) -> Meaning | None:
