@@ -235,6 +235,10 @@ CONDITIONS: Mapping[Condition, Need] = {
     ),
     "claim": Need("needs an engine that claims memory: vllm or sglang", lambda context: not context.claims_memory),
     "accelerator": Need("needs an accelerator", lambda context: context.on_processor is True),
+    "host at work": Need(
+        "needs a part of the model in host memory: here the devices hold all of it",
+        lambda context: context.serves and context.plan.inference.gpu_layers is None,
+    ),
     "own memory": Need(
         "needs devices with memory of their own: here it is the host's already",
         lambda context: context.has_own_memory is False,

@@ -113,6 +113,7 @@ Condition = Literal[
     "short numbers",
     "processors",
     "accelerator",
+    "host at work",
     "own memory",
     "nodes",
     "devices",

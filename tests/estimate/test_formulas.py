@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import re
 from pathlib import Path
 from random import Random
 
@@ -123,11 +124,20 @@ COUNTED_IN_PLACE = "classical"
 
 
 def numbers_of(file: Path) -> list[tuple[int, float]]:
+    """Return the numbers of a module and of the formulas that it computes as they are written, with their lines."""
+    nodes = list(nodes_of(file))
+    literals = (node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, float))
+    calls = (node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "formula")
     return [
-        (node.lineno, node.value)
-        for node in nodes_of(file)
-        if isinstance(node, ast.Constant) and isinstance(node.value, float)
+        *((node.lineno, node.value) for node in literals),
+        *((node.lineno, number) for node in calls for number in numbers_of_formula(node.args[0].value)),
     ]
+
+
+def numbers_of_formula(text: str) -> list[float]:
+    """Return the numbers of a formula but those between units: of seconds and hours, of J and kWh, powers of ten."""
+    plain = re.sub(r"\b(?:3 ?600(?: 000)?|1 ?000|100|10\^\d+)\b", "", text.partition(" = ")[2])
+    return [float(number.replace(" ", "")) for number in re.findall(r"(?<![\w.])\d[\d ]*(?:\.\d+)?", plain)]
 
 
 @pytest.mark.parametrize("file", source_files("engine/estimate"), ids=lambda file: str(file.relative_to(ESTIMATE)))

@@ -225,6 +225,7 @@ def test_a_sum_that_has_no_sign_is_said_to_be_one() -> None:
         ("llama 8b on 2 h100 p99 ttft", "p99"),
         ("lora llama 8b 4090 rank 16 zero 3", "zero 3"),
         ("train resnet-50 on a100 batch 256 seq 4096", "seq 4096"),
+        ("serve llama 8b on a 3090, i5-9400f", "i5-9400f"),
     ],
 )
 def test_what_a_plan_does_not_follow_is_said(text: str, words: str) -> None:

@@ -71,6 +71,7 @@ class Sized:
 
     @property
     def usd_per_hour(self) -> float | None:
+        """Dollars an hour of them; None where a price is not known."""
         return self.candidate.usd(self.replicas["value"] or 0)
 
 
