@@ -80,12 +80,34 @@ STARTED = "!swift sft --model Qwen/Qwen3-4B --per_device_train_batch_size {batch
 
 
 @pytest.mark.parametrize(
-    "cells", [[CALLS], ["%%writefile a.py\nx = (", "%%capture\n!pip install", CALLS], ["import os\nbatch = 2", STARTED]]
+    "cells",
+    [
+        [CALLS],
+        ["%%writefile a.py\nx = (", "%%capture\n!pip install", CALLS],
+        ["batch = 2", STARTED],
+        ["batch = 2", f'{STARTED} --deepspeed \'{{"zero_optimization": {{"stage": 2}}}}\''],
+        [(*CALLS[:2], "model?\n", CALLS[2])],
+    ],
 )
 def test_notebooks_are_read_cell_by_cell(alone, cells) -> None:
     data = [{"cell_type": "markdown", "source": ["# Title"]}, *({"cell_type": "code", "source": one} for one in cells)]
     plan = alone("train.ipynb", json.dumps({"cells": data, "nbformat": 4})).plan
     assert (plan.model.name, plan.training.micro_batch) == ("qwen3-4b", 2)
+
+
+@pytest.mark.parametrize(
+    "given", ["batch, steps = 2, 16\nbatch, steps = steps, batch", "*rest, batch, steps = 1, 4, 16, 2"]
+)
+def test_values_that_are_given_together_are_each_their_own(alone, given: str) -> None:
+    call = CALLS[2].replace("size=2", "size=batch, gradient_accumulation_steps=steps")
+    plan = alone("train.py", "".join((CALLS[0], given, "\n", CALLS[1], call))).plan
+    assert (plan.training.micro_batch, plan.training.global_batch) == (16, 16 * 2 * 8)
+
+
+def test_a_model_below_the_folder_of_results_is_none_of_them(alone) -> None:
+    arguments = "arguments = TrainingArguments(output_dir='/workspace', per_device_train_batch_size=2)\n"
+    model, train = CALLS[1].replace("Qwen/", "/workspace/"), "Trainer(model=model, args=arguments).train()"
+    assert alone("train.py", "".join((CALLS[0], arguments, model, train))).plan.model.name == "qwen3-4b"
 
 
 @pytest.mark.parametrize("text", ['{"cells": 7}', '{"cells": [7]}', '{"cells": [{"cell_type": "code"}]}'])

@@ -24,10 +24,13 @@ _DEEPEST = 4  # References inside values that are referred to
 
 _REFERENCE = re.compile(r"\$\{(\.*)([\w.]+)\}")  # Dots before it lead up from the section that it stands in
 
+_SHELL = "os.system"
 _CELLS = '"cells"'  # The key of a notebook that holds what it runs
 _CELL_OF_SHELL = re.compile(r"(?P<indent>)\A%%(?:bash|sh)\b.*\n(?P<command>(?s:.*))")
-_LINE_OF_SHELL = re.compile(r"^(?P<indent>[ \t]*)(?:!(?P<command>(?:.*\\\n)*.*)|%(?!%writefile).*)$", re.MULTILINE)
-_INSERTED = re.compile(r"(?<!\$)\{\w+\}")  # A value of the notebook in a command
+_LINE_OF_SHELL = re.compile(  # model? asks the notebook for help
+    r"^(?P<indent>[ \t]*)(?:!(?P<command>(?:.*\\\n)*.*)|%(?!%writefile).*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE
+)
+_INSERTED = re.compile(r"(?<!\$)\{(\w+)\}|([{}])")  # A value of the notebook in a command, or a brace of its own
 
 _TABLE = re.compile(r"\s*\[\s*([\w.\"'-]+)\s*\]")
 
@@ -55,7 +58,8 @@ def code_of_notebook(text: str) -> str:
         cells = json.loads(text)["cells"] if _CELLS in text else []
         parts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"] or parts
     plain = (_LINE_OF_SHELL.sub(_shell_call, _CELL_OF_SHELL.sub(_shell_call, part)) for part in parts)
-    return "\n".join(part for part in plain if len(parts) == 1 or _is_code(part))
+    code = "\n".join(part for part in plain if len(parts) == 1 or _is_code(part))
+    return code if _SHELL not in code else f"{code}\nimport os"
 
 
 def _is_code(text: str) -> bool:
@@ -69,8 +73,8 @@ def _shell_call(match: re.Match[str]) -> str:
     """Return what a notebook runs in a shell as Python does; what is of the notebook itself does nothing."""
     if not match["command"]:
         return f"{match['indent']}pass"
-    mark = "f" if _INSERTED.search(match["command"]) else ""
-    return f"{match['indent']}os.system({mark}{match['command']!r})"
+    command = _INSERTED.sub(lambda part: part[0] if part[1] else 2 * part[0], match["command"])
+    return f"{match['indent']}{_SHELL}(f{command!r})"
 
 
 def _interpolated(data: Plain, whole: Plain, path: KeyPath) -> Plain:

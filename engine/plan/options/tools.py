@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import PurePath
 from typing import Any, Final
 
-from capacity_tui.engine.catalog import KeyPath, Plain, parse_shipped
+from capacity_tui.engine.catalog import KeyPath, Plain, load_catalog, parse_shipped
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.sections import Targets
 from capacity_tui.engine.record import dataclass
@@ -114,11 +114,13 @@ class Tool:
         return self.sets.get(Key.TASK) == "infer" and "model" in self.options
 
     def folders_of_model(self, data: Plain) -> Iterator[PurePath]:
-        """Yield the path of the model that options name, and the folders that it lies in."""
+        """Yield the path of the model that options name, and the folders it lies in unless its own name is known."""
+        known = load_catalog().architectures
         for key, value in data.items() if isinstance(data, dict) else ():
             option = self.options.get(self.named(key))
             if option is not None and option.path == "model":
-                yield from (path := PurePath(str(value)), *path.parents)
+                path = PurePath(str(value))
+                yield from (path, *(() if known.find_id(path.name) else path.parents))
 
     def is_signed(self, path: KeyPath) -> bool:
         """Whether an option at a path, or a section above it, tells the tool's files from others."""

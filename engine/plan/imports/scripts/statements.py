@@ -151,12 +151,13 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
                 if isinstance(target, ast.Name)
                 for path in _opened(call, known)
             }
+        before = dict(known) if isinstance(node, ast.Assign) else known  # batch, steps = steps, batch
         for name, expression in _given_to(node):
             is_made_of_itself = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(expression))
             if is_made_of_itself and node in repeated:  # what it begins with counts
                 continue
             try:
-                value = literal(expression, known)
+                value = literal(expression, before)
                 chosen = node in either and name in known
                 known[name] = _either(known[name], value, expression) if chosen else value
             except ValueError:
@@ -200,9 +201,12 @@ def _given_to(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         return
     if isinstance(target := targets[0], ast.Name):
         yield target.id, value
-    for index, part in enumerate(target.elts if isinstance(target, ast.Tuple) else ()):
+    parts = target.elts if isinstance(target, ast.Tuple) else []
+    starred = next((index for index, part in enumerate(parts) if isinstance(part, ast.Starred)), len(parts))
+    for index, part in enumerate(parts):
         if isinstance(part, ast.Name):
-            yield part.id, ast.copy_location(ast.Subscript(value, ast.Constant(index), ast.Load()), value)
+            place = index if index < starred else index - len(parts)  # *rest, batch, steps
+            yield part.id, ast.copy_location(ast.Subscript(value, ast.Constant(place), ast.Load()), value)
 
 
 def holds(node: ast.AST, constants: Mapping[str, Plain]) -> bool | None:
