@@ -328,6 +328,15 @@ FOUND = {
 }
 
 
+def test_a_configuration_in_python_behind_a_script_is_read(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "large.py").write_text("n_layer = 36\nn_head = 20\nn_embd = 1280\nmax_iters = 1000\n")
+    script = tmp_path / "run.sh"
+    script.write_text("torchrun --nproc_per_node=8 train.py config/large.py --batch_size=5 --block_size=512\n")
+    plan = import_plan([str(script)], {"hardware.name": "h100-sxm-80gb"}).plan
+    assert (plan.value("model.spec.layers"), plan.value("training.micro_batch")) == (36, 5)
+
+
 @pytest.mark.parametrize("name", FOUND)
 def test_files_that_people_have_say_what_they_run(alone, name):
     text, values = FOUND[name]

@@ -37,11 +37,43 @@ NANOTRON = (
     "model: {model_config: {num_hidden_layers: 32, hidden_size: 4608, intermediate_size: 18432, "
     "num_attention_heads: 36, num_kv_heads: 4, sliding_window_size: 4096, vocab_size: 49152}}\n"
 )
+BRIDGE = (
+    "model: {tensor_model_parallel_size: 2, pipeline_model_parallel_size: 4, expert_model_parallel_size: 2}\n"
+    "train: {train_iters: 200, global_batch_size: 64, micro_batch_size: 1}\ndataset: {seq_length: 8192}\n"
+    "checkpoint: {pretrained_checkpoint: /x/Qwen3-30B-A3B}\n"
+)
+RECIPE = (
+    "from nemo.collections import llm\n\ndef configure(nodes: int = 1, gpus: int = 2):\n"
+    "    recipe = llm.llama3_8b.finetune_recipe(name='a', num_nodes=nodes, num_gpus_per_node=gpus)\n"
+    "    recipe.trainer.max_steps = 100\n    return recipe\n"
+)
+PICTURES = (
+    "accelerate launch train_own_lora_flux.py --pretrained_model_name_or_path black-forest-labs/FLUX.1-dev "
+    "--train_batch_size 1 --max_train_steps 100 --rank 16 --instance_prompt dog "
+)
+CACHED = (
+    "accelerate launch train_own.py --pretrained_model_name_or_path /x/sd_xl_base_1.0.safetensors --in_json a.json "
+    "--max_train_steps 100 --mixed_precision fp16 --cache_text_encoder_outputs --optimizer_type Adafactor\n"
+)
 
 
 @pytest.mark.parametrize(
     ("name", "text", "field", "value"),
     [
+        ("b.yaml", BRIDGE, "parallelism.etp", None),
+        ("r.py", RECIPE, "hardware.devices", 2),
+        (
+            "t.sh",
+            "python megatron_gpt_peft_tuning.py model.restore_from_path=/x/llama-3-8b.nemo model.micro_batch_size=1 "
+            "model.global_batch_size=8 model.peft.peft_scheme=lora model.data.train_ds.max_seq_length=1024\n",
+            "training.seq_len",
+            1024,
+        ),
+        ("d.sh", f"{PICTURES}--resolution '1024*1024'\n", "model.spec.image_size", 1024),
+        ("d.sh", f"{PICTURES}--optimizer Adafactor\n", "training.optimizer", "adafactor"),
+        ("k.sh", CACHED, "training.optimizer", "adafactor"),
+        ("s.sh", 'D="$(pwd)"\nllama-server --model "${D}/Qwen3-8B-Q4_K_M.gguf"\n', "model.name", "qwen3-8b"),
+        ("s.bat", 'set "D=C:\\x"\ntrtllm-serve serve Qwen/Qwen3-8B --max_batch_size 8\n', "inference.concurrency", 8),
         ("neox.yml", NEOX % "", "training.attention", "eager"),
         ("neox.yml", NEOX % ', "attention_config": [[["flash"], 12]]', "training.attention", "flash2"),
         ("a.yml", f"{AXOLOTL}lora_modules_to_save: [embed_in, embed_out]\n", "training.adapter.train_embeddings", True),

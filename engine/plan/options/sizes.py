@@ -64,8 +64,8 @@ def filling_batch(value: Plain) -> object:
 
 
 def first_size(value: Plain) -> object:
-    """Return the least of a range such as ``1:4`` or ``1..4``, the first of ``1024,768``, or a number; else nothing."""
-    first = re.split(r":|\.\.|,", value)[0] if isinstance(value, str) else value
+    """Return the least of a range such as ``1:4`` or ``1..4``, the first of ``1024,768`` or ``1024x768``, or a size."""
+    first = re.split(r":|\.\.|[,x*]", value)[0] if isinstance(value, str) else value
     first = first[0] if isinstance(first, list) and first else first
     return None if first in ("gpu", "auto", "cpu") else size(first)
 

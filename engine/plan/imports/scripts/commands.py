@@ -30,7 +30,7 @@ INPUT = "-"  # What a program runs in place of a file: the text behind it
 
 _STARTERS = (
     *("python3?", "torchrun", "accelerate", "deepspeed", "trl", "srun", "mpirun", "sbatch"),
-    *("uv", "docker", "exec", "nohup", "bash", "CUDA_VISIBLE_DEVICES"),
+    *("uv", "docker", "exec", "nohup", "bash", "set", "CUDA_VISIBLE_DEVICES"),
 )
 """Programs beside those of tools with which a command begins, as patterns."""
 
@@ -46,7 +46,8 @@ _CONTINUED = re.compile(r"[+~]{0,2}[a-z]\w*(?:\.\w+)+=")
 
 _MAY_BE_OPTIONS = re.compile(r"\$(?!\{?SLURM_)[^/]*")  # What only the shell knows, other than a path or a node
 
-_CONFIGURATION = re.compile(r".+\.(?:ya?ml|json|toml)")  # A file of options, alone behind a program
+_CONFIGURATION = re.compile(r".+\.(?:ya?ml|json|toml)|.+\.py \S+\.py")
+"""A file of options alone behind a program, which may be one of Python behind a script."""
 
 _FURTHER = re.compile(r"\$\{?(?:[@*].*|\w+\[[@*]\]\}|\w*(?:args?|opts?|options|flags?|params|extra)\}?)", re.IGNORECASE)
 """A variable that holds options, none of which is known: the arguments of a script, an array, ``$EXTRA_ARGS``."""
@@ -59,7 +60,8 @@ _PRINTS = frozenset({"echo", "printf", "cat", "tee", "make", "pip"})
 _ASKS = frozenset({"--version", "--help"})
 """Options with which a program only says something of itself."""
 
-_IN_FOLDER = re.compile(r"\$\{?\w+\}?/((?:[\w.-]+/)*[\w.-]+)")  # In one that a variable names
+_IN_FOLDER = re.compile(r"\$(?:\{?\w+\}?|\([^()]+\))/((?:[\w.-]+/)*[\w.-]+)")
+"""In one that a variable names, or a program: ``$(pwd)/qwen3-8b``."""
 
 _OF_HUB = re.compile(r"[\w.-]+/[\w.-]+")  # A model by its name on the hub
 
@@ -208,7 +210,7 @@ def _options(words: Sequence[Word], name: str) -> Document:
     option = owner.argument if owner is not None else ""
     if model is not None:
         data["model"], lines["model",] = _plain(model), model.line
-    elif option or (given and _CONFIGURATION.fullmatch(given[-1].text)):
+    elif option or (given and _CONFIGURATION.fullmatch(" ".join(word.text for word in given[-2:]))):
         option = option or "config"
         data[option], lines[option,] = given[-1].text, given[-1].line
     further: list[Word] = []

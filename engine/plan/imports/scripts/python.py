@@ -26,6 +26,7 @@ from capacity_tui.engine.plan.imports.scripts.flow import (
     SETTINGS,
     called,
     changed_later,
+    inside,
     local,
     maker_of,
     makers,
@@ -274,7 +275,7 @@ def assignments(text: str, name: str) -> Iterator[tuple[Document, str]]:
     outside = dict(assigned(tree.body, {}))
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.Module):
-            made = _Made(name, {**outside, **dict(assigned(function.body, outside))})
+            made = _Made(name, outside if isinstance(function, ast.Module) else inside(function, outside, tree))
             statements = [*_statements(function.body)]
             for node in statements:
                 if isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -317,8 +318,7 @@ class _Made:
         if not dot:
             if isinstance(value, ast.Call) and caller_of(_called(value)) is None:
                 self.by[target] = ast.unparse(value.func)
-                words = cast("dict[str, Plain]", arguments_given(value, self._constants, self._name).data)
-                self._arguments = {key: word for key, word in words.items() if not isinstance(word, OfARun)}
+                self._arguments = cast("dict[str, Plain]", arguments_given(value, self._constants, self._name).data)
                 self._calls[target] = value
             return
         if base not in self.by:
