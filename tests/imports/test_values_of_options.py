@@ -47,6 +47,14 @@ RECIPE = (
     "    recipe = llm.llama3_8b.finetune_recipe(name='a', num_nodes=nodes, num_gpus_per_node=gpus)\n"
     "    recipe.trainer.max_steps = 100\n    return recipe\n"
 )
+PARTS = (
+    "import nemo_run as run\nfrom nemo import lightning as nl\nfrom nemo.collections import llm\n\n"
+    "def trainer():\n    strategy = run.Config(nl.MegatronStrategy, tensor_model_parallel_size=2)\n"
+    "    return run.Config(nl.Trainer, devices=2, max_steps=20, strategy=strategy)\n\n"
+    "def model():\n    return run.Config(llm.LlamaModel, config=run.Config(llm.Llama3Config8B))\n\n"
+    "data = run.Config(llm.SquadDataModule, seq_length=2048, micro_batch_size=1, global_batch_size=8)\n"
+    "run.run(run.Partial(llm.finetune, model=model(), trainer=trainer(), data=data))\n"
+)
 PICTURES = (
     "accelerate launch train_own_lora_flux.py --pretrained_model_name_or_path black-forest-labs/FLUX.1-dev "
     "--train_batch_size 1 --max_train_steps 100 --rank 16 --instance_prompt dog "
@@ -62,6 +70,9 @@ CACHED = (
     [
         ("b.yaml", BRIDGE, "parallelism.etp", None),
         ("r.py", RECIPE, "hardware.devices", 2),
+        ("p.py", PARTS, "model.name", "llama-3-8b"),
+        ("p.py", PARTS, "parallelism.tp", 2),
+        ("p.py", PARTS, "training.micro_batch", 1),
         (
             "t.sh",
             "python megatron_gpt_peft_tuning.py model.restore_from_path=/x/llama-3-8b.nemo model.micro_batch_size=1 "

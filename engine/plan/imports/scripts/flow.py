@@ -28,6 +28,8 @@ _SAVES, _OUTPUT = re.compile(r"save_(?:pretrained|model)"), "output_dir"  # What
 
 _OWNERS = frozenset({"self", "cls"})  # What methods call the object or the class that they are of
 
+_CONFIGURES = frozenset({"run.Config", "run.Partial"})
+
 _ELSEWHERE = frozenset({"bind", "remote"})  # What has Ray call a function or a class
 
 _DEEPEST = 8  # Functions within functions that are followed
@@ -103,6 +105,16 @@ def called(call: ast.Call) -> str:
     if whole == _COMPILES:  # a part of it, as a loss, is compiled too
         return whole if any(_A_MODEL.search(ast.unparse(argument)) for argument in call.args) else ""
     return function.attr
+
+
+class Configured(ast.NodeTransformer):
+    """Calls at once what NeMo-Run is to call later: ``run.Config(Trainer, devices=2)`` is ``Trainer(devices=2)``."""
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        if node.args and ast.unparse(node.func) in _CONFIGURES:
+            return ast.copy_location(ast.Call(node.args[0], node.args[1:], node.keywords), node)
+        return node
 
 
 def saved_to(call: ast.Call, known: Mapping[str, Plain]) -> Iterator[PurePath]:
