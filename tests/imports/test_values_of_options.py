@@ -71,6 +71,8 @@ CACHED = (
         ("b.yaml", BRIDGE, "parallelism.etp", None),
         ("r.py", RECIPE, "hardware.devices", 2),
         ("p.py", PARTS, "model.name", "llama-3-8b"),
+        ("t.sh", "tune run --nproc_per_node 4 lora_finetune_distributed batch_size=2\n", "training.method", "lora"),
+        ("t.sh", "tune run --nnodes 1 --nproc_per_node 4 a/lora_dpo_distributed.py\n", "training.preference", "dpo"),
         ("p.py", PARTS, "parallelism.tp", 2),
         ("p.py", PARTS, "training.micro_batch", 1),
         (

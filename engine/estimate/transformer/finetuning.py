@@ -39,7 +39,7 @@ EXPERTS_TOO = (
 EXPERTS_APART = "no adapters beside experts, which are one tensor in a layer: software that adapts these keeps more"
 EXPERTS_WIDE = "experts in 16 bits: they are one tensor in a layer, and bitsandbytes packs modules alone"
 EXPERTS_PACKED = "experts packed too: bitsandbytes leaves them in 16 bits where software keeps them in one tensor"
-ELSEWHERE = "answers come from an engine of their own: neither its memory nor its time is counted"
+ELSEWHERE = "what writes the answers, an engine or the model itself, is not counted: neither its memory nor its time"
 
 
 def trained_counts(training: TrainingSection, shape: TransformerShape) -> ParameterCounts:

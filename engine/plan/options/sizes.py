@@ -56,9 +56,9 @@ def count(value: Plain) -> object:
 
 
 def filling_batch(value: Plain) -> object:
-    """Return a batch, of which -1 and shares of the memory mean as many as fit."""
+    """Return a batch, of which -1 and shares of the memory mean as many as fit; nothing where none is known."""
     given = size(value)
-    if given is None:
+    if given is None and value is not None:
         raise UnmodelledError("as many as fit into the memory: counted as 16", 16)
     return given
 

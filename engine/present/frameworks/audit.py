@@ -111,7 +111,7 @@ def _places(places: Iterable[Place]) -> list[dict[str, object]]:
 
 def audit_parts(audit: Audit, *, ignored: bool = False) -> Iterator[Part]:
     """Yield an audit from what it will do to what is not counted."""
-    files = ", ".join(f"{reading.file} ({reading.tool.name})" for reading in audit.imported.readings)
+    files = ", ".join(dict.fromkeys(f"{reading.file} ({reading.tool.name})" for reading in audit.imported.readings))
     yield TextPart(f"Read: {files}")
     yield TextPart("What it will do:", "strong")
     yield table_part(("setting", "value", "from"), _setting_rows(audit))

@@ -149,12 +149,19 @@ def tool_commands(script: Script, name: str) -> Iterator[Command]:
         if launcher:
             yield Command(_options(launcher, name), tools()[LAUNCHER])
         if program:
-            called = " ".join(word.text for word in _before_options(program))
-            yield Command(
-                _options(program, name), tool_called(called), called, script.environments.get(words[0].line, {})
-            )
+            first = [word.text for word in _before_options(program)]
+            owner = tool_called(" ".join(first))
+            called = " ".join((*first, *_recipe(program[len(first) :], owner)))
+            yield Command(_options(program, name), owner, called, script.environments.get(words[0].line, {}))
     if alone:
         yield Command(_options(alone, name))
+
+
+def _recipe(words: Sequence[Word], owner: Tool | None) -> Iterator[str]:
+    """Yield what a tool runs that stands alone behind options: ``tune run --nproc_per_node 4 full_finetune``."""
+    for before, word in pairwise(words):
+        if owner is not None and not OPTION.match(before.text) and any(owner.started_values(word.text)):
+            yield word.text
 
 
 def _continued(commands: Sequence[tuple[Word, ...]]) -> Iterator[tuple[Word, ...]]:
