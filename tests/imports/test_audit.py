@@ -175,3 +175,16 @@ def test_references_to_other_keys_of_a_file_are_followed(audited) -> None:
 def test_a_path_is_of_the_model_that_one_of_its_folders_is_called_by(audited) -> None:
     _, found = audited("model_name_or_path: saves/qwen3-4b/full/sft\ntemplate: qwen3\n", "--gpu", "8xh100-sxm")
     assert (found["plan"]["task"], found["plan"]["model"]["name"]) == ("infer", "qwen3-4b")
+
+
+def test_a_tool_that_a_file_calls_several_times_is_named_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    (tmp_path / "run.py").write_text(
+        "from nemo import lightning as nl\nfrom nemo.collections import llm\n"
+        "data = llm.SquadDataModule(seq_length=2048, micro_batch_size=1, global_batch_size=8)\n"
+        "llm.finetune(model=llm.LlamaModel(llm.Llama3Config8B()), trainer=nl.Trainer(devices=1), data=data)\n"
+    )
+    main(["audit", str(tmp_path / "run.py"), "--gpu", "h100-sxm"])
+    assert capsys.readouterr().out.count("parts of NeMo Framework 25)") == 1

@@ -203,3 +203,31 @@ def test_switches_of_toml_are_switches(alone) -> None:
     imported = alone("train.toml", text)
     assert imported.plan.training.checkpointing == "full"
     assert not [one for reading in imported.readings for one in reading.unmodelled]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        (
+            "y.py",
+            "from ultralytics import YOLO\nimport own\nbatch = own.batch()\n"
+            "YOLO('yolo11m.pt').train(data='a.yaml', epochs=10, batch=batch)\n",
+            {"batch": ["only running the script tells batch: the tool's default counts"]},
+        ),
+        (
+            "q.yaml",
+            "quantizer: {_component_: torchtune.training.quantization.Int4WeightOnlyQATQuantizer}\n"
+            "checkpointer: {checkpoint_dir: /x/Meta-Llama-3.1-8B}\nenable_activation_checkpointing: true\n"
+            "metric_logger: {}\nbatch_size: 2\n",
+            {
+                "quantizer._component_": [
+                    "weights rounded while they are trained: its copies and its time are not counted"
+                ]
+            },
+        ),
+    ],
+)
+def test_what_is_not_counted_is_said_once(alone, name: str, text: str, words: dict[str, list[str]]) -> None:
+    remarks = [remark for reading in alone(name, text).readings for remark in reading.unmodelled]
+    for option, whys in words.items():
+        assert [remark.why for remark in remarks if remark.place.field == option] == whys
