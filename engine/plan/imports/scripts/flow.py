@@ -107,14 +107,13 @@ def called(call: ast.Call) -> str:
     return function.attr
 
 
-class Configured(ast.NodeTransformer):
-    """Calls at once what NeMo-Run is to call later: ``run.Config(Trainer, devices=2)`` is ``Trainer(devices=2)``."""
-
-    def visit_Call(self, node: ast.Call) -> ast.Call:
-        self.generic_visit(node)
-        if node.args and ast.unparse(node.func) in _CONFIGURES:
-            return ast.copy_location(ast.Call(node.args[0], node.args[1:], node.keywords), node)
-        return node
+def configured(tree: ast.Module) -> ast.Module:
+    """Call at once what NeMo-Run is to call later: ``run.Config(Trainer, devices=2)`` is ``Trainer(devices=2)``."""
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args):
+        base = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if isinstance(base, ast.Name) and f"{base.id}.{called(call)}" in _CONFIGURES:
+            call.func, call.args = call.args[0], call.args[1:]
+    return tree
 
 
 def saved_to(call: ast.Call, known: Mapping[str, Plain]) -> Iterator[PurePath]:

@@ -24,9 +24,9 @@ from capacity_tui.engine.plan.imports.scripts.expressions import (
 from capacity_tui.engine.plan.imports.scripts.fields import behind_dots, constant_of, own_settings, parsed_into
 from capacity_tui.engine.plan.imports.scripts.flow import (
     SETTINGS,
-    Configured,
     called,
     changed_later,
+    configured,
     inside,
     local,
     maker_of,
@@ -130,7 +130,7 @@ def calls(
         module: returns the text of a module that lies beside it, by its dotted name; None for others.
         options: returns what stands in a file of options, by the path that the script has for it; None for others.
     """
-    tree = Configured().visit(ast.parse(text))
+    tree = configured(ast.parse(text))
     constants = constants_of(tree, given, environment, module, options)
     with suppress(RecursionError):
         steps = sorted(reached(tree, constants, constants, tree), key=lambda pair: pair[0].lineno)
