@@ -31,7 +31,7 @@ def test_overrides_behind_a_comment_that_ends_a_command_count(alone):
         "  trainer.nnodes=2 \\\n  trainer.n_gpus_per_node=4\n"
     )
     plan = alone("run.sh", text).plan
-    assert (plan.value("hardware.devices"), plan.value("model.name")) == (8, "qwen3-4b")
+    assert (plan.value("hardware.devices"), plan.value("model.name")) == (8, "qwen3-4b-2507")
     assert plan.value("hardware.per_node") == 4
 
 

@@ -55,7 +55,7 @@ def test_a_server_that_a_script_starts_is_read_with_the_machine_it_asks_for(tmp_
     (tmp_path / "serve.py").write_text(MODAL)
     imported = import_plan([str(tmp_path / "serve.py")])
     plan = imported.plan
-    assert (plan.model.name, plan.hardware.name, plan.hardware.devices) == ("qwen3-4b", "H100", 2)
+    assert (plan.model.name, plan.hardware.name, plan.hardware.devices) == ("qwen3-4b-2507", "H100", 2)
     assert (plan.parallelism.tp, plan.inference.prompt_tokens + plan.inference.output_tokens) == (2, 4096)
     assert imported.settings["parallelism.tp"].place.line == 20
     assert not [remark.why for reading in imported.readings for remark in reading.unmodelled]

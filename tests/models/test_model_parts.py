@@ -25,6 +25,8 @@ from capacity_tui.engine.models.transformer.configuration import shape_from_conf
 from capacity_tui.engine.models.transformer.counts import decode_flops_per_token, kv_elements_per_token
 from capacity_tui.engine.models.transformer.shape import load_file_names, load_traits
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.solve import answer, plan_of_line
 
 RECORDED = json.loads((Path(__file__).parent / "configurations.json").read_text())
 """Configurations with the parameters that Transformers 5.24 counts on the meta device (2026-11-24), or that published
@@ -44,6 +46,29 @@ def test_a_tower_of_pictures_says_that_texts_are_not_counted_and_is_not_trained_
     assert "the tower of texts not counted" in estimate_plan(planned("infer")).estimate.work.assumed
     with pytest.raises(CapacityError, match="not trained by itself"):
         estimate_plan(planned("train"))
+
+
+@pytest.mark.parametrize(
+    ("name", "left_out"),
+    [
+        ("gemma-3n-e4b", "towers of pictures and sound"),
+        ("llama-4-scout", "the tower of pictures"),
+        ("qwen2.5-omni-7b", "the talker and the decoder of sound"),
+    ],
+)
+def test_an_answer_says_what_is_published_with_a_model_and_not_counted(name: str, left_out: str) -> None:
+    plan = Plan.model_validate({"model": {"name": name}, "hardware": {"name": "h200"}, "task": "infer"})
+    assert any(text.startswith(left_out) for text in estimate_plan(plan).estimate.work.assumed)
+
+
+def test_an_answer_says_how_long_sound_is_that_no_plan_gave() -> None:
+    plan = plan_of_line(read_line("serve wav2vec2-base on t4")).plan
+    assert ("model.spec.seconds", 10.0) in [(one.key, one.value) for one in answer(plan).estimate.assumed]
+
+
+def test_the_first_positions_of_roberta_are_of_no_token() -> None:
+    shape = shape_from_config(RECORDED["RobertaModel"]["config"] | {"max_position_embeddings": 514})
+    assert (shape.max_context, shape.positions) == (512, 514)
 
 
 def test_pages_say_how_many_classes_are_known_by_name() -> None:

@@ -48,6 +48,7 @@ class Architecture(Row):
     first_dense_layers: NonNegativeInt | None = None
     config: dict[str, Any] = Field({}, description="its configuration, where columns alone do not give its shape")
     untrained: str = Field("", description="why it is not trained by itself")
+    left_out: str = Field("", description="what is published with it and not counted")
     sees: bool = Field(False, description="reads pictures, which its configuration alone does not tell")
     by_count: bool = Field(False, description="its feed-forward is as wide as its count of parameters leaves")
     params_total: PositiveInt | None = None

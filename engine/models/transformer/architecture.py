@@ -16,7 +16,7 @@ from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.spec import LARGEST_SIZE, Spec
-from capacity_tui.engine.models.transformer.configuration import fields_from_config
+from capacity_tui.engine.models.transformer.configuration import fields_from_config, not_counted
 from capacity_tui.engine.models.transformer.counts import count_parameters
 from capacity_tui.engine.models.transformer.shape import TransformerShape, class_fields, load_traits, resolve_shape
 from capacity_tui.engine.numeric import Number
@@ -85,6 +85,8 @@ def shape_from_spec(
         if "vocab" not in base and "vision" not in base:
             base["vocab"] = traits.families["transformer_decoder"]["vocab"]
             base["assumed"] = (f"vocabulary of {format_number(base['vocab'])} tokens",)
+        if row.left_out:
+            base["assumed"] = (*base.get("assumed", ()), *not_counted([row.left_out]))
         if row.by_count:
             base = with_feed_forward(base, float(row.params_total or 0))
     if images and "vision" not in base:

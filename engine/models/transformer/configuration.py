@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -181,12 +181,13 @@ def _assumed(config: Mapping[str, Any], name: str, counted_as: str, part: ModelP
         left_out[part.left_out] = part.left_out
     if part.other_weights != NO_WEIGHTS and left_out.keys() & set(TOWERS):
         left_out = {key: words for key, words in left_out.items() if key not in TOWERS}
-        return ("pictures and sound not counted: their towers' weights alone", *_left_out(left_out))
+        return ("pictures and sound not counted: their towers' weights alone", *not_counted(left_out.values()))
     if not name:
-        return ("a model without a class built like Llama", *_left_out(left_out))
+        return ("a model without a class built like Llama", *not_counted(left_out.values()))
     alike = name == counted_as or part != ModelPart()
-    return (*(() if alike else (f"{name} counted as {counted_as}",)), *_left_out(left_out))
+    return (*(() if alike else (f"{name} counted as {counted_as}",)), *not_counted(left_out.values()))
 
 
-def _left_out(words: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(f"{part} not counted" for part in words.values())
+def not_counted(parts: Iterable[str]) -> tuple[str, ...]:
+    """Say what the counts leave out."""
+    return tuple(f"{part} not counted" for part in parts)
