@@ -188,7 +188,7 @@ def test_a_number_that_nobody_means_exactly_is_planned_and_said(carrier: str, nu
     [
         ("model is 40GB, 2x 3090", "20b", "40GB of weights: a decoder of 20.0 B parameters in bf16"),
         ("a 7 GB q4 gguf on a 3060", "12.1b", "12.1 B parameters in q4_0"),
-        ("text embeddings for 10 million documents", "xlm-roberta-large", "bge-m3, a usual model for this"),
+        ("text embeddings for 10 million documents", "bge-m3", "bge-m3, a usual model for this"),
         ("transcribe 3000 hours of audio on a T4", "whisper-large-v3", "whisper-large-v3, a usual model for this"),
     ],
 )
