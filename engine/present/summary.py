@@ -28,7 +28,7 @@ from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.present.parts import Part, Section, SectionsPart, TextPart
 from capacity_tui.engine.present.results import plan_value_text
 from capacity_tui.engine.units import format_number
-from capacity_tui.engine.verdict import Holds
+from capacity_tui.engine.verdict import Holds, Verdict
 
 MOST_ASSUMED = 6  # Assumptions that are shown beside a verdict; data have all of them
 REPORTED_ORIGINS: tuple[Origin, ...] = ("given", "measured")
@@ -114,11 +114,12 @@ def basis(estimate: Estimate) -> str:
 
 
 def _limits(estimate: Estimate) -> Iterator[Row]:
-    """Yield the constraints that do not hold surely: what each may be, and what the run reaches."""
+    """Yield what is wanted of the run, and what else does not hold surely: what each may be, and what is reached."""
     for limit in estimate.constraints:
-        if limit.reached is not None and limit.holds is not Holds.YES:
+        if limit.reached is not None and (limit.holds is not Holds.YES or limit.broken_as is Verdict.MISSES_LIMIT):
             value, low, high = map(limit.written, limit.reached.ends)
-            yield Row(limit.name, value, "" if low == high else f"{low} to {high}")
+            spread = "" if low == high else f"{low} to {high}"
+            yield Row(limit.name, value, ", ".join(filter(None, (spread, "holds" * (limit.holds is Holds.YES)))))
 
 
 def _model(estimate: Estimate) -> Iterator[Row]:

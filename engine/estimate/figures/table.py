@@ -52,6 +52,7 @@ _ROWS = (
            help="Peak memory as a share of the device's memory. Well below 100 % there is room for larger batches; "
                 "close to it a spike may end the run."),
     Metric(Figure.MEMORY_CAPACITY_BYTES, "device memory", "B", lambda e: e.memory.capacity_bytes, block="memory",
+           goal=LESS,
            help="Device memory that is available to a run. A run that needs more does not start, or ends with an "
                 "out-of-memory error."),
     Metric(Figure.MEMORY_PER_DEVICE_BYTES, "peak memory allocated", "B", lambda e: e.memory.per_device_bytes, LESS,

@@ -34,10 +34,9 @@ _MEMORY_SIZE = re.compile(r"(?:\d+[x×])?\d{1,3}(?:[gt]b?)?", re.IGNORECASE)
 _NAME_AND_MEMORY = re.compile(r"(.*\d.*)[-_](\d{1,3})gb?", re.IGNORECASE)
 _VERSION = re.compile(r"\b([a-z]+)([- _]?v?)(\d[-_. ]\d)(?=[-_ ](\d+(?:\.\d+)?b)\b)", re.IGNORECASE)  # llama 3 3 70b
 _NODES_OF = re.compile(r"(?<!\S)(\d{1,4} ?[x×*]) ?\((\d{1,2} ?[x×*] ?[a-z][\w -]*)\)", re.IGNORECASE)  # 2x (8xH100)
-_ARTICLES, _FEWEST_OF_A_UNIT = ("a", "an", "one", "the", "this"), 3
+_FEWEST_OF_A_UNIT = 3
 _MORE = ["more", "than"]
-_TIME_FOLLOWS = frozenset({"in", "inside", "within", "under", "below", "than", "most", "for", "<", "of", "is"})
-"""Words before a time that is said by an article, as in ``within a second``."""
+_TIMED = frozenset({"of", "is"})  # Words before a time that is said by an article, as those of a limit are
 _LONGEST_NAME = 4  # Words of a device's name, as ``rtx pro 6000 blackwell``
 _LONGEST_PART = 5  # Words before the number of a part, as in two thirds of all our 300
 _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what it counts, as in ``a pair of 3090s``
@@ -152,7 +151,7 @@ def _part_of(keys: list[str], whole: str) -> tuple[int, int]:
         return 0, 0
     share, words = vocabulary().parts.get(keys[owned - 1], 0.0), len(keys) - owned + 1
     if share:
-        many = float(keys[owned - 2] in _ARTICLES) or spelled.number_of(keys[owned - 2]) if owned > 1 else 0.0
+        many = float(keys[owned - 2] in vocabulary().every["one"]) or spelled.number_of(keys[owned - 2]) if owned > 1 else 0.0
         return round(int(whole) * share * (many or 1.0)), words + int(many > 0)
     some = spelled.number_of(keys[owned - 1])  # two of the 8, but not 16 of 512 tokens
     return (some, words) if 0 < some < int(whole) and keys[owned + 1 :] else (0, 0)
@@ -171,7 +170,7 @@ def _with_times(tokens: list[Token], catalog: Catalog) -> list[Token]:
             number, at = number + 0.5, at + 3
         before = made[-1].text if made else ""
         is_time = number != 1 or keys[index] in words.counts or is_latency(key_of(before))
-        is_time |= key_of(before) in _TIME_FOLLOWS
+        is_time |= not (words.within | words.limiting | _TIMED).isdisjoint((key_of(before), keys[index]))
         is_time &= not any(token.ends for token in tokens[index:at])
         is_ordinal = unit == "s" and _is_named(tokens[at + 1 : at + 1 + _LONGEST_NAME], catalog)
         if unit is None or not is_time or is_ordinal:  # in a second 3090
@@ -185,7 +184,7 @@ def _with_times(tokens: list[Token], catalog: Catalog) -> list[Token]:
 
 def _amount_of_time(keys: list[str], index: int) -> tuple[float, int]:
     """Return a number in words before a unit of time, and where that stands: ``a tenth of a``, ``one and a half``."""
-    whole = max(spelled.number_of(keys[index]), float(keys[index] in _ARTICLES))
+    whole = max(spelled.number_of(keys[index]), float(keys[index] in vocabulary().every["one"]))
     if whole and keys[index + 1 : index + 4] == spelled.AND_A_HALF:
         return whole + 0.5, index + 4
     at = index + int(whole > 0)
@@ -193,7 +192,7 @@ def _amount_of_time(keys: list[str], index: int) -> tuple[float, int]:
     if not part:
         return whole, index + 1 + int(whole > 1 and keys[index + 1 : index + 2] == ["of"])
     after = keys[at + 1 : at + 3]
-    joints = 2 if after[:1] == ["of"] and after[1:] and after[1] in _ARTICLES else int(after[:1] in (["a"], ["an"]))
+    joints = 2 if after[:1] == ["of"] and after[1:] and after[1] in vocabulary().every["one"] else int(after[:1] in (["a"], ["an"]))
     return (whole or 1.0) * part, at + 1 + joints
 
 

@@ -41,6 +41,7 @@ _RATE = "requests/"  # What so much a span of time is read as where no word says
 _SEQUENCES = 512  # Tokens of which lengths of sequences are several, and sums seldom
 _OF_A_SERVICE = ", of a service with models of its own; compare it with what the plan costs"
 _HOURS_OF_DEVICES = "gpu_hours"  # What limits call them
+_RENTED = "machines to rent are compared: name hardware that may be owned, as 2x3090, for a plan of it"
 _TO_BUY = "to buy; what hardware is bought for is not compared: say what it may cost an hour or a month, as $2/h"
 _FARTHEST = 5  # Words between a sum and what is bought for it
 
@@ -229,9 +230,10 @@ class MoneyWords(LoadValues):
         """Leave out the rent of cards that a line says somebody has, as in ``my own 4090`` and ``a 3090 at home``."""
         words, keys = vocabulary(), [key_of(token.text) for token in self._tokens]
         named = {at for at, (_, meaning) in self._taken.items() if hardware.NAME in meaning.values}
-        owning = {"".join(keys[at : at + few]) for at in range(len(keys)) for few in (1, 2)}
-        is_owned = not words.owning.isdisjoint(owning)
-        is_owned |= any(keys[at - 1] in words.owned_hardware for at in named if at)
+        owning = [(at, few) for at in range(len(keys)) for few in (1, 2) if key_of(self._span(at, few)) in words.owning]
+        if self._asks_for_hardware():
+            self._taken |= {at: (few, Meaning(why=f"left out: {self._span(at, few)}; {_RENTED}")) for at, few in owning}
+        is_owned = bool(owning) or any(keys[at - 1] in words.owned_hardware for at in named if at)
         is_card = self._values.get(hardware.NAME) in self._catalog.accelerators and not clouds_in(self._tokens)
         if not (is_owned and is_card) or self._limits or len(named) > 1:
             return False
