@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -76,6 +77,8 @@ def plan_of_line(
         named = {path: value for path, value in values.items() if path.startswith("hardware.")}
         values = {"hardware": here, **{path: value for path, value in values.items() if path not in named}, **named}
         devices = f"{here.devices} x " if here.devices else ""
+        if not is_open and here.name == DETECTED and line.task == FIT:
+            _refuse_without_card(line, machine)
         why = _why_here(machine) if here.name == DETECTED else f"on {devices}{here.name}, as before"
         if not is_open:
             assumed.append(Assumption(_HARDWARE, here.name, why))
@@ -131,6 +134,15 @@ def _limited(line: OneLine) -> Iterator[tuple[str, object]]:
     for text in line.limits:
         figure, _, value = text.partition("<=")
         yield _LIMITED[figure].field, parse_quantity(value, _LIMITED[figure].unit)
+
+
+def _refuse_without_card(line: OneLine, machine: Machine | None) -> None:
+    """Ask for the card of an algorithm that a line runs on one, as ``xgboost gpu_hist``, where this machine has none."""
+    cards, words = vocabulary().every["of a card"], vocabulary().processor
+    keys = {key: text for text in re.findall(r"\w+", line.text) if (key := key_of(text)) in cards | words}
+    if machine is not None and not machine.accelerators and keys and words.isdisjoint(keys):
+        hint = "name it, as on a 3090: this machine has none; or leave it out, for a plan on the processor"
+        raise PlanError("which gpu?", next(iter(keys.values())), hint)
 
 
 def _why_here(machine: Machine | None) -> str:

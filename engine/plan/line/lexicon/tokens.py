@@ -72,10 +72,13 @@ _COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,}(?
 """A number and what it counts as one word: ``384-dim``, ``50rps``, ``20req/s``."""
 _BRACKETED = re.compile(r"\((\d{1,3})[x×]\)", re.IGNORECASE)
 """A number of what stands before it: ``A6000 (4x)``."""
-_MEMORY = re.compile(  # A10(16*23G), llama(7b), lecture(mp3)
-    r"(?<=\w)(?<!\b[cg]pu)\((\s*(?:\d+\s*[x×*]\s*)?\d+\s*gi?b?\s*|\d+b|[a-z][\w.-]*)\)", re.IGNORECASE
+_MEMORY = re.compile(  # A10(16*23G), llama(7b), lecture(mp3), SVC(kernel='rbf')
+    r"(?<=\w)(?<!\b[cg]pu)\((\s*(?:\d+\s*[x×*]\s*)?\d+\s*gi?b?\s*|\d+b|[a-z][\w.-]*"
+    r"|(?!\w+_(?:mib|gib|gbs|tflops|w)=)[a-z]\w*=[^()]*)\)",
+    re.IGNORECASE,
 )
 
+_QUOTED = re.compile(r"=(['\"])(\w+)\1")
 _PAIR = re.compile(r"\((\d+), *(\d+)\)")  # The shape of an array, the sides of a picture
 
 _SLASH = re.compile(
@@ -134,7 +137,7 @@ def split(text: str) -> list[Token]:
     plain_text = _FEWEST.sub(
         "min_tokens", _OF_A_NODE.sub(lambda node: f"{node[1]} of ".ljust(len(node[0])), plain_text)
     )
-    plain_text = _MEMORY.sub(r" \1 ", _BRACKETED.sub(r"(x\1)", _PAIR.sub(_sides, plain_text)))
+    plain_text = _MEMORY.sub(lambda call: _QUOTED.sub(r"=\2  ", f" {call[1]} "), _BRACKETED.sub(r"(x\1)", _PAIR.sub(_sides, plain_text)))
     for match in _WORD.finditer(_SLASH.sub(" ", _MACHINE.sub(_blank, _PICTURES.sub(" ", plain_text)))):
         word, start = match[0], match.start()
         parts = [(start, word)]
