@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from capacity_tui.engine.estimate import METRICS, Answer, Estimate, FigureValue, figure
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, all_fields, plan_values
 from capacity_tui.engine.present.parts import (
     Part,
@@ -170,8 +170,18 @@ def comparison_parts(of: SideBySide) -> Iterator[Part]:
     plans = (("plan", *of.headlines), ("verdict", *of.verdicts))
     columns = range(1, len(of.names) + 1)
     yield table_part(("Plans", *of.names), plans)
+    yield from _other_method(of)
     yield from _rows_part("Differs", of.names, [(field.label, *field.texts) for field in of.differing])
     yield from _rows_part("Figures", of.names, [(figure.label, *figure.texts) for figure in of.figures], columns)
+
+
+def _other_method(of: SideBySide) -> Iterator[Part]:
+    """Say that some of the plans train by a method that was chosen since they do not fit, and others do not."""
+    methods = {entry.name: entry.answer.plan.training.method for entry in of.entries}
+    pressed = [entry.name for entry in of.entries if Key.TRAINING_METHOD in entry.answer.estimate.basis.chosen]
+    if pressed and len(set(methods.values())) > 1:
+        method = methods[pressed[0]]
+        yield TextPart(f"Only {method} fits on {', '.join(pressed)}: say {method} to compare the same training on all.")
 
 
 def _rows_part(

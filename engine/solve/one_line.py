@@ -77,8 +77,7 @@ def plan_of_line(
         named = {path: value for path, value in values.items() if path.startswith("hardware.")}
         values = {"hardware": here, **{path: value for path, value in values.items() if path not in named}, **named}
         devices = f"{here.devices} x " if here.devices else ""
-        if not is_open and here.name == DETECTED and line.task == FIT:
-            _refuse_without_card(line, machine)
+        _refuse_without_card(line, None if is_open or here.name != DETECTED else machine)
         why = _why_here(machine) if here.name == DETECTED else f"on {devices}{here.name}, as before"
         if not is_open:
             assumed.append(Assumption(_HARDWARE, here.name, why))
@@ -137,10 +136,11 @@ def _limited(line: OneLine) -> Iterator[tuple[str, object]]:
 
 
 def _refuse_without_card(line: OneLine, machine: Machine | None) -> None:
-    """Ask for the card of an algorithm that a line runs on one, as ``xgboost gpu_hist``, where this machine has none."""
+    """Ask for the card of an algorithm that is to run on one where this machine has none, as ``xgboost gpu_hist``."""
     cards, words = vocabulary().every["of a card"], vocabulary().processor
     keys = {key: text for text in re.findall(r"\w+", line.text) if (key := key_of(text)) in cards | words}
-    if machine is not None and not machine.accelerators and keys and words.isdisjoint(keys):
+    is_bare = line.task == FIT and machine is not None and not machine.accelerators
+    if is_bare and keys and words.isdisjoint(keys):
         hint = "name it, as on a 3090: this machine has none; or leave it out, for a plan on the processor"
         raise PlanError("which gpu?", next(iter(keys.values())), hint)
 

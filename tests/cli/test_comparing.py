@@ -134,3 +134,15 @@ def test_one_line_compares_what_stands_around_versus(capsys: pytest.CaptureFixtu
     data = json.loads(capsys.readouterr().out)
     assert data["plans"] == ["rtx 6000 ada", "l40s"]
     assert data["differs"] == {"hardware.name": ["rtx-6000-ada", "l40s"]}
+
+
+def test_a_comparison_says_where_less_is_trained_than_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "3090 or 8xA100 for mistral 7b finetune"]) == 0
+    assert "Only lora fits on 3090: say lora to compare the same training" in capsys.readouterr().out
+
+
+def test_a_limit_that_holds_is_shown_and_memory_that_nobody_limited_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "train qwen2.5 1.5B 3B tokens 4 H100 in less than a day", "--brief"]) == 0
+    out = capsys.readouterr().out
+    assert "time ≤ 1 d" in out and "holds" in out
+    assert "memory ≤" not in out

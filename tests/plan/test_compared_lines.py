@@ -7,6 +7,8 @@ import pytest
 from capacity_tui.engine.plan.line import alternatives, read_line
 
 COMPARED = {
+    "my 1080ti trains resnet50 imagenet, is a 3080 worth it?": ["1080ti", "3080"],
+    "llama 3 8b lora. I have an A100, how much faster is an H100?": ["A100", "H100"],
     "t4/l4/a10g llama 8b": ["t4", "l4", "a10g"],
     "QLoRA Llama 3 70B on 4 * A10G OOM, would 8 * A10G solve it?": ["4 - A10G", "8 - A10G"],
     "lora llama 8b on 2x3090 oom, would 4x3090 help?": ["2x3090", "4x3090"],

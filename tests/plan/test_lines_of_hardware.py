@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
 from capacity_tui.engine.catalog import key_of, load_catalog
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.machine import detect
 from capacity_tui.engine.plan.line import read_line, vocabulary
+from capacity_tui.engine.solve import plan_of_line
+from capacity_tui.engine.solve.need import question_of_line
 
 DEVICES, NODE, HOST = "hardware.devices", "hardware.per_node", "hardware.spec.host_memory_gib"
 PRICE, ENERGY, COMMITMENT, SPEED = "pricing.usd_per_hour", "pricing.usd_per_kwh", "pricing.commitment", "training.mfu"
@@ -236,3 +241,20 @@ def test_no_refused_name_is_how_a_model_that_can_be_planned_begins() -> None:
         for count in range(1, len(pieces) + 1)
     }
     assert {key for key in beginnings if key in refused} <= {"clip", "paddleocr", "cerebras"}
+
+
+def test_the_smallest_gpu_is_one_with_the_least_memory() -> None:
+    made = plan_of_line(read_line("what is the smallest gpu for qlora llama 3 8b"))
+    assert made.asked is not None
+    question = question_of_line(made.plan, made.asked, load_catalog())
+    assert (question.devices, question.goal and question.goal.figure) == ((1,), "memory.capacity_bytes")
+
+
+@pytest.mark.parametrize(
+    "text", ["xgboost 1M rows 30 cols gpu_hist", "lightgbm 5M rows 50 cols gpu", "xgboost cuda 1M x 9"]
+)
+def test_an_algorithm_on_a_gpu_asks_which_where_this_machine_has_none(text: str) -> None:
+    bare = replace(detect(), accelerators=())
+    with pytest.raises(PlanError, match="which gpu"):
+        plan_of_line(read_line(text), bare)
+    assert plan_of_line(read_line(f"{text} 3090"), bare).plan.hardware.name == "rtx-3090"

@@ -105,6 +105,14 @@ def test_what_is_left_out_is_what_no_plan_has() -> None:
         ("overnight", "time<=12h"),
         ("by tomorrow", "time<=24h"),
         ("within the hour", "time<=1h"),
+        ("en un día", "time<=1d"),
+        ("em menos de um dia", "time<=1d"),
+        ("en moins d'un jour", "time<=1d"),
+        ("en une journée", "time<=1d"),
+        ("in weniger als einem Tag", "time<=1d"),
+        ("меньше чем за день", "time<=1d"),
+        ("за неделю", "time<=7d"),
+        ("1日以内", "time<=1d"),
     ],
 )
 def test_deadlines_are_limits(words: str, limit: str) -> None:

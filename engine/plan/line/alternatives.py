@@ -230,13 +230,13 @@ def _than() -> re.Pattern[str]:
 def _whether_else() -> re.Pattern[str]:
     """Return what stands before something else of which a line asks if it does: ``4x a10g oom, would 8x a10g help``."""
     words = vocabulary()
-    solving = (words.solving[name] for name in ("opening", "doing", "moving"))
-    groups = (words.whether_it_fits, *solving, words.turning)
+    groups = (words.whether_it_fits, *(words.solving[of] for of in ("opening", "doing", "moving")), words.turning)
     short, openings, verbs, moving, turning = ("|".join(sorted(group)) for group in groups)
-    failed = rf"(?:\s+(?:gives|gave|got|goes|is|was))?(?:\s+(?:{short}))?[,.;?]?"
-    asked = rf"\s+(?:but\s+)?(?:{openings})\s+(?:(?:a|an|one|the)\s+)?"
-    moved = rf"[.,;?]\s+(?:(?:{turning})\s+)*?(?:{moving})\s+to\s+(?:(?:a|an|one|the)\s+)?"  # should we switch to a
-    return re.compile(rf"{failed}{asked}(?=(?:\S+\s+){{1,6}}?(?:be\s+)?(?:{verbs})\b)|{moved}", re.IGNORECASE)
+    failed, a = rf"(?:\s+(?:gives|gave|got|goes|is|was))?(?:\s+(?:{short}))?[,.;?]?", r"(?:(?:a|an|one|the)\s+)?"
+    asked = rf"\s+(?:but\s+)?(?:{openings})\s+{a}"
+    moved = rf"[.,;?]\s+(?:(?:{turning})\s+)*?(?:{moving})\s+to\s+{a}"  # should we switch to a
+    much = rf"[.,;?]?\s+how much (?:{verbs}) (?:{openings})\s+(?:be\s+)?{a}"
+    return re.compile(rf"{much}|{failed}{asked}(?=(?:\S+\s+){{1,6}}?(?:be\s+)?(?:{verbs})\b)|{moved}", re.IGNORECASE)
 
 
 def _joins_sizes(words: list[str], at: int) -> bool:

@@ -16,6 +16,7 @@ from capacity_tui.engine.plan.line.recognition.line_words import ACCUMULATION
 
 _FACTORS = re.compile(r"([a-z_ -]+?)\s*=?\s*(\d+(?:\s*[x×*]\s*\d+)+)(?:\s*=\s*\d+)?", re.IGNORECASE)  # bs 8*4=32
 _TIMES = re.compile(r"\s*[x×*]\s*")
+_TEXT = ("decoder", "encoder")  # Models that read texts rather than pictures
 _MOST_WORDS = 7  # Of a batch with its factors, as in ``batch size 8 x 4 x 2``
 _BATCHES = (Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH)
 
@@ -35,9 +36,10 @@ class BatchWords(PerceptronWords):
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Take what a measure word counts for pictures where no device stands before it: ``图片5000张``."""
         places = [at for at, token in enumerate(self._tokens) if token.text == value and self._word(at + 1) == name]
-        few = 2 * (
-            not settings.at_least(value, int(vocabulary().bounds["pictures before a device"]))
-        )  # 2张4090, but 5000张 3060
+        row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME)))
+        is_many = settings.at_least(value, int(vocabulary().bounds["pictures before a device"]))
+        is_text = row is not None and row.kind in _TEXT
+        few = 0 if is_many and not is_text else 2  # 2张4090, 128张A800 of a language model, but 5000张 3060
         near = {at - 1 for at in places} | {at + few for at in places if few}
         if key_of(name) not in vocabulary().measures or near & self._places_of(Key.HARDWARE_NAME):
             return super()._kept(amount, value, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
@@ -51,6 +52,7 @@ _OF_LOAD = "inference."  # What fields begin with that only transformers have
 _OF_EXPERTS = ("moe", "sparse")
 _TIMES = ("x", "×", "*")
 _FARTHEST_DAY = 5  # Words between one of ``until`` and the day, as in ``by the end of march``
+_CAUSE = "due", "to"
 _IN_ALL = "usd<="  # What a limit on the money of the whole begins with
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 
@@ -202,11 +204,16 @@ class _Line(TrainingWords):
         words = [self._tokens[index].text for index in telling]
         words += filter(is_latency, (key_of(self._span(index, 4)) for index in telling))  # time to first token
         free = [self._tokens[index].text for index in telling if self._is_free(index)]
-        asks = not self._models_asked.is_open or asks_for_model(Questions(self._text, self._tokens).all())
+        questions = [*Questions(self._text, self._tokens).all()]
+        asks = not self._models_asked.is_open or asks_for_model(questions)
         if models.MODEL not in self._values and asks:
             free.append("best")
         devices, tokens = self._degree(hardware.DEVICES), self._most_tokens(counts)
         self._task, why = task_meant(words, free, family, self._catalog, devices, tokens)
+        counts_tokens = (question for question in questions if question.field == Key.TRAINING_TOKENS)
+        is_timed = any(duration_of(token.text) is not None for token in self._tokens)
+        if self._task == INFER and is_timed and (asked := next(counts_tokens, None)) and "because" not in why:
+            self._task, why = TRAIN, f"task: training, because of '{asked.words}' in a time"
         self._values[TASK] = self._task
         self._assumed.append(Assumption(TASK, self._task, why))
 
@@ -274,8 +281,11 @@ class _Line(TrainingWords):
 
     def _until_a_day(self, index: int) -> tuple[int, Meaning] | None:
         """Refuse a day until which something has to be done, as in ``by the end of march``; pass over an age."""
-        before = {key_of(token.text) for token in self._tokens[max(index - _FARTHEST_DAY, 0) : index]}
         text, until = self._tokens[index].text, vocabulary().until
+        near = self._tokens[max(index - _FARTHEST_DAY, 0) : index]
+        ended = (at for at, token in enumerate(near, 1) if token.ends and key_of(token.text) not in until)
+        keys = [key_of(token.text) for token in near[max(ended, default=0) :]]  # due friday, it's tuesday
+        before = {key for key, after in pairwise((*keys, "")) if (key, after) != _CAUSE}
         if (days := days_until(self._tokens, index)) is not None and not until.isdisjoint(before):
             why = f"until {self._span(index, days[1])}: {days[0]} days from today"
             return days[1], replace(self._limit(index, f"time<={days[0]}d"), why=why)

@@ -62,7 +62,8 @@ def _nodes_counted() -> re.Pattern[str]:
     node, device = ("|".join(sorted(words.every[kind])) for kind in ("standing", "standing in"))
     number = "|".join(sorted(word for word in words.counts if not word.isascii()))
     devices = rf"(?P<devices>\d{{1,2}}) ?(?:{device})(?= ?\w)"
-    return re.compile(rf"(?i)(?P<nodes>\d{{1,4}}|{number}) ?(?:{node}) ?(?:{devices}|(?=[a-z]*\d\S*[x×*]\d))")
+    counted = r"(?=[a-z]*\d\S*[x×*]\d|\d{1,3}[x×*] ?[a-z])"
+    return re.compile(rf"(?i)(?P<nodes>\d{{1,4}}|{number}) ?(?:{node}) ?(?:{devices}|{counted})")
 
 
 def _nodes(counted: re.Match[str]) -> str:
@@ -151,7 +152,7 @@ def _part_of(keys: list[str], whole: str) -> tuple[int, int]:
         return 0, 0
     share, words = vocabulary().parts.get(keys[owned - 1], 0.0), len(keys) - owned + 1
     if share:
-        many = float(keys[owned - 2] in vocabulary().every["one"]) or spelled.number_of(keys[owned - 2]) if owned > 1 else 0.0
+        many = float(spelled.is_one(keys[owned - 2])) or spelled.number_of(keys[owned - 2]) if owned > 1 else 0.0
         return round(int(whole) * share * (many or 1.0)), words + int(many > 0)
     some = spelled.number_of(keys[owned - 1])  # two of the 8, but not 16 of 512 tokens
     return (some, words) if 0 < some < int(whole) and keys[owned + 1 :] else (0, 0)
@@ -184,7 +185,7 @@ def _with_times(tokens: list[Token], catalog: Catalog) -> list[Token]:
 
 def _amount_of_time(keys: list[str], index: int) -> tuple[float, int]:
     """Return a number in words before a unit of time, and where that stands: ``a tenth of a``, ``one and a half``."""
-    whole = max(spelled.number_of(keys[index]), float(keys[index] in vocabulary().every["one"]))
+    whole = max(spelled.number_of(keys[index]), float(spelled.is_one(keys[index])))
     if whole and keys[index + 1 : index + 4] == spelled.AND_A_HALF:
         return whole + 0.5, index + 4
     at = index + int(whole > 0)
@@ -192,7 +193,7 @@ def _amount_of_time(keys: list[str], index: int) -> tuple[float, int]:
     if not part:
         return whole, index + 1 + int(whole > 1 and keys[index + 1 : index + 2] == ["of"])
     after = keys[at + 1 : at + 3]
-    joints = 2 if after[:1] == ["of"] and after[1:] and after[1] in vocabulary().every["one"] else int(after[:1] in (["a"], ["an"]))
+    joints = 2 if after[:1] == ["of"] and any(map(spelled.is_one, after[1:])) else int(after[:1] in (["a"], ["an"]))
     return (whole or 1.0) * part, at + 1 + joints
 
 

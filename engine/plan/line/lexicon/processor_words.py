@@ -72,9 +72,9 @@ def counts_none(number: str, name: re.Match[str], row: object, catalog: Catalog)
         row: of the hardware that is named.
         catalog: facts.
     """
-    with_sign = f"{name['name']}{name.string[name.end('name') :][:1]}"
+    sign = name.string[name.end("name") :][:1]
     is_card = row in catalog.processors and catalog.accelerators.find_id(number) is not None
-    return is_card or (with_sign[-1:] in "xX" and numbered_processor(with_sign, catalog) is not None)
+    return is_card or (sign in ("x", "X") and numbered_processor(f"{name['name']}{sign}", catalog) is not None)
 
 
 def by_piece(names: Iterable[str]) -> Mapping[str, Sequence[str]]:

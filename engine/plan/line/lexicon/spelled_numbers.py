@@ -39,6 +39,11 @@ def number_of(word: str) -> int:
     return vocabulary().counts.get(key_of(word), 0)
 
 
+def is_one(key: str) -> bool:
+    """Return whether a word is an article, which before a time is one of it: ``within a second``, ``in einem Tag``."""
+    return key in vocabulary().every["one"]
+
+
 def _digits_of(word: str) -> list[str]:
     """Return a number in letters and what it is of where a word is both: ``twenty-five``, ``dual-3090``."""
     words, parts = vocabulary(), word.casefold().split("-")

@@ -134,10 +134,9 @@ def split(text: str) -> list[Token]:
     """Return the words of a line; what is longer than a line may be is left out."""
     tokens: list[Token] = []
     plain_text = _LANES.sub(_bus, text[:LONGEST_LINE].translate(_WIDE))
-    plain_text = _FEWEST.sub(
-        "min_tokens", _OF_A_NODE.sub(lambda node: f"{node[1]} of ".ljust(len(node[0])), plain_text)
-    )
-    plain_text = _MEMORY.sub(lambda call: _QUOTED.sub(r"=\2  ", f" {call[1]} "), _BRACKETED.sub(r"(x\1)", _PAIR.sub(_sides, plain_text)))
+    plain_text = _OF_A_NODE.sub(lambda node: f"{node[1]} of ".ljust(len(node[0])), plain_text)
+    plain_text = _BRACKETED.sub(r"(x\1)", _PAIR.sub(_sides, _FEWEST.sub("min_tokens", plain_text)))
+    plain_text = _MEMORY.sub(lambda call: _QUOTED.sub(r"=\2  ", f" {call[1]} "), plain_text)
     for match in _WORD.finditer(_SLASH.sub(" ", _MACHINE.sub(_blank, _PICTURES.sub(" ", plain_text)))):
         word, start = match[0], match.start()
         parts = [(start, word)]

@@ -136,7 +136,8 @@ class DataWords(ModelDetails):
     def _side_at(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the side of images right behind a sign, as ``yolo11m fps @640``, which is no number of anything."""
         text, path = self._tokens[index].text, f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}"
-        is_side = self._text[: self._tokens[index].start].endswith("@") and text.isdecimal() and not int(text) % PIXELS
+        is_side = self._text[: self._tokens[index].start].endswith("@") or self._is_before_card(index)
+        is_side &= text.isdecimal() and not int(text) % PIXELS
         rows = (find_known_model(token.text, self._catalog) for token in self._tokens) if is_side else ()
         is_own = any(row and settings.IMAGE_SIZE in (name for name, _, _ in row.parameters()) for row in rows)
         return (1, Meaning(f"image {text}", {path: int(text)})) if is_own else None

@@ -366,11 +366,8 @@ class FigureWords(NamedWords):
 
     def _custom_device(self) -> None:
         """Make figures without a device's name a device of one's own."""
-        given = {
-            key.removeprefix(f"{hardware.SPEC}."): value
-            for key, value in self._values.items()
-            if key.startswith(f"{hardware.SPEC}.")
-        }
+        of_spec = f"{hardware.SPEC}."
+        given = {key.removeprefix(of_spec): value for key, value in self._values.items() if key.startswith(of_spec)}
         if hardware.NAME in self._values:
             self._share_of_host()
             row, memory = self._catalog.accelerators.get(str(self._values[hardware.NAME])), given.get(hardware.MEMORY)
@@ -391,7 +388,9 @@ class FigureWords(NamedWords):
         if portable and hardware.MEMORY in given and not is_named:
             hint = "name its card or its processor, or write 8gb vram or 16gb ram"
             self._faults.append(PlanError("whose memory is this?", f"that of a {portable}", hint))
-        if given.keys() - {"host_memory_gib"}:
+        if self._task == FIT and not is_named and hardware.DEVICES not in self._values:
+            self._leave_out(f"{of_spec}{hardware.MEMORY}", "rows and columns tell how much data there is")
+        elif given.keys() - {"host_memory_gib"}:
             meaning = hardware.custom_device(given, self._catalog, maker)
             self._values = {key: value for key, value in self._values.items() if not key.startswith(hardware.SPEC)}
             self._values.update(meaning.values)

@@ -30,7 +30,7 @@ from capacity_tui.engine.plan.line.lexicon.similarity import (
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Asked, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Asked, Meaning
 from capacity_tui.engine.plan.line.questions import HALF
 from capacity_tui.engine.plan.line.recognition.derived_values import DerivedValues
 from capacity_tui.engine.plan.line.recognition.money_words import A_SPAN
@@ -219,11 +219,8 @@ class GuessedWords(DerivedValues):
             return Meaning(f"{devices} devices", {hardware.DEVICES: devices}, f"{text}: devices")
         # Behind the length of a sequence it is the length of the job, as in ``4k 1B``.
         named = [(at + count, taken) for at, (count, taken) in self._taken.items() if models.MODEL in taken.values]
-        is_assumed = any(entry.key == TASK for entry in self._assumed)
-        is_size = any(taken.why or (is_assumed and end == index) for end, taken in named)
-        if (self._task == FINETUNE or is_size) and text[-1] in "bB" and path not in self._values:
-            hint = f"write {text[:-1]}B tokens, or name one model, or say vs between several"
-            return Meaning(fault=PlanError("a second model, or tokens?", text, hint))
+        if text[-1] in "bB" and (meaning := self._second_size(index, named, path)) is not None:
+            return meaning
         edge = settings.named_field(settings.IMAGE_SIZE, self._task, self._model)
         sides = self._edge(int(text), int(text)) if text.isdecimal() else None  # vit-b-16 at 384
         return sides or settings.bare_number(text, self._task, path in self._values, edge)
@@ -292,6 +289,12 @@ class GuessedWords(DerivedValues):
     def _fault_of_unknown(self) -> PlanError:
         """Return what to say of words that mean nothing here, and what to write in a line that says nothing else."""
         fault = unknown_words(self._unknown, self._catalog)
+        sizes = (
+            self._span(at - 1, 2).split() for at, (_, taken) in self._taken.items() if models.MODEL in taken.values
+        )
+        if size := next((two[1] for two in sizes if two[0] in self._unknown and models.is_size(two[-1])), ""):
+            hint = f"write {size} alone for a usual model of that size; " * models.is_size(size)
+            return PlanError(fault.title, hint=f"{hint}{fault.hint}")
         if self._faults or not self._values.keys().isdisjoint(_NAMES):
             return fault
         hint = f"say what is done with which model, and on what, as lora llama-3.1-8b 4090; {fault.hint}"

@@ -154,6 +154,39 @@ class LineWords:
         is_side = text.isdecimal() and not int(text) % PIXELS and int(text) <= LARGEST_SIDE
         return is_side and (has_edge or (row is not None and row.kind == "vit"))
 
+    def _second_size(self, index: int, named: Iterable[tuple[int, Meaning]], length: str) -> Meaning | None:
+        """Return what a size is beside names of models, and where these end: that of one again, or what to ask of it.
+
+        Behind the length of a sequence it is that of the job.
+        """
+        text, names = self._tokens[index].text, {self._span(end - 1, 1): (end, taken.why) for end, taken in named}
+        pieces = {name: re.split("[-_]", name.casefold()) for name in names}
+        if any(text.casefold() in of for of in pieces.values()):
+            return Meaning()  # lora 7b 3060, is a 7b possible
+        is_assumed = any(entry.key == Key.TASK for entry in self._assumed)
+        is_size = any(why or (is_assumed and end == index) for end, why in names.values())
+        if not (self._task == FINETUNE or is_size) or length in self._values:
+            return None
+        for name, (end, why) in names.items():
+            if why and end == index and not any(map(models.is_size, pieces[name])):
+                hint = f"write {text} alone for a usual model of that size, or {text[:-1]}B tokens; {why}"
+                return Meaning(fault=PlanError("no model of that name and size is known", f"{name} {text}", hint))
+        hint = f"write {text[:-1]}B tokens, or name one model, or say vs between several"
+        return Meaning(fault=PlanError("a second model, or tokens?", text, hint))
+
+    def _is_before_card(self, index: int) -> bool:
+        """Whether a number too large for cards stands right before the bare number of one: ``yolo11n 640 1050``."""
+        text, card, least = self._tokens[index].text, self._word(index + 1), vocabulary().bounds["side of an image"]
+        is_many = text.isdecimal() and int(text) > least and not self._tokens[index].ends
+        return is_many and card.isdecimal() and hardware.named_hardware(card, self._catalog) is not None
+
+    def _leave_out(self, path: str, why: str) -> None:
+        """Leave out the words that say a field, as the size of a file: ``random forest 54M rows 11 cols 3 GB``."""
+        for index, (count, meaning) in self._taken.items():
+            if path in meaning.values:
+                self._taken[index] = count, Meaning(why=f"left out: {self._span(index, count)}; {why}")
+                self._values.pop(path, None)
+
     def _places_of(self, path: str) -> set[int]:
         """Return where words stand that say a field."""
         spans = ((start, count) for start, (count, taken) in self._taken.items() if path in taken.values)

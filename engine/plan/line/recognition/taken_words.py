@@ -79,7 +79,8 @@ class TakenWords(MachineWords):
     def _modules_of_memory(self, index: int, count: int, meaning: Meaning) -> Meaning:
         """Take modules of memory for the host's: ``RAM 2x32GB``, ``64GB RAM (2x32GB)``."""
         devices, memory = (meaning.values.get(path) for path in (hardware.DEVICES, f"{hardware.SPEC}.memory_mib"))
-        nearby = {key_of(self._word(index - 1)), key_of(self._word(index + count))}
+        is_next = hardware.figures_of(self._word(index + count + 1)) is not None  # 2x24gb ram 64gb
+        nearby = {key_of(self._word(index - 1)), key_of("" if is_next else self._word(index + count))}
         is_host = hardware.NAME not in meaning.values and not vocabulary().ram.isdisjoint(nearby)
         if not (is_host and isinstance(devices, int) and isinstance(memory, int)):
             return meaning
