@@ -289,10 +289,8 @@ class GuessedWords(DerivedValues):
     def _fault_of_unknown(self) -> PlanError:
         """Return what to say of words that mean nothing here, and what to write in a line that says nothing else."""
         fault = unknown_words(self._unknown, self._catalog)
-        sizes = (
-            self._span(at - 1, 2).split() for at, (_, taken) in self._taken.items() if models.MODEL in taken.values
-        )
-        if size := next((two[1] for two in sizes if two[0] in self._unknown and models.is_size(two[-1])), ""):
+        places = (at for at, (_, taken) in self._taken.items() if at and models.MODEL in taken.values)
+        if size := next((self._span(at, 1) for at in places if self._span(at - 1, 1) in self._unknown), ""):
             hint = f"write {size} alone for a usual model of that size; " * models.is_size(size)
             return PlanError(fault.title, hint=f"{hint}{fault.hint}")
         if self._faults or not self._values.keys().isdisjoint(_NAMES):
