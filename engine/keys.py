@@ -76,6 +76,7 @@ class Key(StrEnum):
     INFERENCE_ENGINE = "inference.engine"
     INFERENCE_GPU_MEMORY_UTILIZATION = "inference.gpu_memory_utilization"
     INFERENCE_GPU_LAYERS = "inference.gpu_layers"
+    INFERENCE_HOST_EXPERT_LAYERS = "inference.host_expert_layers"
     INFERENCE_REQUEST_RATE = "inference.request_rate"
     INFERENCE_CONCURRENCY = "inference.concurrency"
     INFERENCE_USERS = "inference.users"

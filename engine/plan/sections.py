@@ -186,6 +186,7 @@ class RequestFields(Section):
     engine: str = "transformers"
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
     gpu_layers: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+    host_expert_layers: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     adapters: WholeNumber = 0
     adapter_rank: Count = 16
 

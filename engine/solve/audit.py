@@ -51,7 +51,7 @@ _WASTE: Mapping[str, str] = {
     "micro_batch": "Micro-batches smaller than memory allows",
     "fused_attention": "Unfused attention",
     "batch": "Fewer requests at once than memory allows",
-    "gpu_layers": "Layers left on the CPU",
+    "gpu_layers": "Layers or experts left on the CPU",
 }
 """What remedies of these kinds do away with."""
 

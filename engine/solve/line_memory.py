@@ -24,6 +24,7 @@ from capacity_tui.engine.solve.modes.modes import fill
 from capacity_tui.engine.units import format_bytes
 
 OF_LAYERS = "layers on the host"  # What engines are usual for that keep some of a model there
+ON_HOST = (Key.INFERENCE_HOST_EXPERT_LAYERS, Key.INFERENCE_GPU_LAYERS)  # What of a model lies there
 _ROOM = {"memory_mib": 1_000_000_000}  # Of a device that has room for anything
 _METHODS = ("full", "lora", "qlora")  # Of fine-tuning, where a line says none
 _USERS, _BATCH, _CHECKPOINTING = Key.INFERENCE_USERS, Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_CHECKPOINTING
@@ -37,14 +38,14 @@ def is_asked_for_memory(line: OneLine) -> bool:
 
 
 def layers_asked(line: OneLine, plan: Plan, catalog: Catalog) -> Asked | None:
-    """Return the question for layers on a card that has no room for a model which a host's memory helps out.
+    """Return the question for layers, or for those of experts, beside a card that has no room for a model.
 
     None where all weights have room, where the line asks for something else, and where it names an engine that keeps no
     layers on the host.
     """
-    layers, usual = Key.INFERENCE_GPU_LAYERS, vocabulary().engines[OF_LAYERS]
+    (experts, layers), usual = ON_HOST, vocabulary().engines[OF_LAYERS]
     is_other = line.has(Key.INFERENCE_ENGINE) and catalog.engines.find_id(plan.inference.engine) != usual
-    is_split = line.task == INFER and line.has(HOST_MEMORY) and not (line.has(layers) or is_other)
+    is_split = line.task == INFER and line.has(HOST_MEMORY) and not (any(map(line.has, ON_HOST)) or is_other)
     if not is_split or line.asked is not None or not line.has(Key.HARDWARE_NAME):
         return None
     try:
@@ -53,6 +54,9 @@ def layers_asked(line: OneLine, plan: Plan, catalog: Catalog) -> Asked | None:
         return None
     if memory.capacity_bytes is None or largest(memory.parts["weights"]) <= largest(memory.capacity_bytes):
         return None
+    row = catalog.architectures.known(plan.model.name)
+    if row is not None and row.experts:
+        return Asked(experts, why="experts of as few layers as need be in host memory, all else on the device")
     return Asked(layers, why="as many layers on the device as fit, the others in the memory of the host")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import CatalogError
 from capacity_tui.engine.estimate import Estimate, estimate_plan
@@ -186,6 +188,73 @@ def test_an_optimizer_on_the_host_steps_as_fast_as_its_processor_reads() -> None
         for host in ("epyc-9654", "ryzen-9-7950x")
     )
     assert 3.0 * server < desktop
+
+
+EXPERTS = {
+    "task": "infer",
+    "model.name": "gpt-oss-120b",
+    "hardware.name": "rtx-3090",
+    "hardware.spec": {"host_memory_gib": 768},
+    "hardware.host": "ryzen-9-7950x",
+    "inference.engine": "llamacpp",
+    "inference.prompt_tokens": 512,
+}
+
+
+@given(few=st.integers(0, 36), more=st.integers(0, 36), batch=st.sampled_from([1, 8, 64]))
+@settings(max_examples=15, deadline=None)
+def test_experts_move_from_the_device_to_the_host_and_take_longer_there(few: int, more: int, batch: int) -> None:
+    few, more = sorted((few, more))
+    here, there = (
+        estimate(EXPERTS, inference__host_expert_layers=layers, inference__batch=batch) for layers in (few, more)
+    )
+    left = here.memory.parts["weights"] - there.memory.parts["weights"]
+    assert left == pytest.approx(there.memory.host_bytes - here.memory.host_bytes)
+    assert left == pytest.approx((more - few) * 128 * 24.9e6 * 17 / 32, rel=0.05)
+    served, slower = here.computation.infer, there.computation.infer
+    assert served is not None
+    assert slower is not None
+    assert np.all(served.time_per_output_token_seconds.value <= slower.time_per_output_token_seconds.value)
+    assert np.all(served.time_to_first_token_seconds.value <= slower.time_to_first_token_seconds.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "hardware", "host", "layers", "weights", "published"),
+    [
+        # ai-maestro.online 2026: llama-bench, 3090, ubatch 512
+        ("gpt-oss-120b", "rtx-3090", "ryzen-9-7950x", 26, None, 32.3),
+        # r/LocalLLaMA, August 2025, with pull request 15157 of llama.cpp
+        ("gpt-oss-120b", "rtx-3090", "i9-14900k", 36, None, 25.6),
+        # issue 314 of KTransformers: 12 channels of DDR5-4800, 1k of context
+        ("deepseek-r1", "rtx-4090", "epyc-9654", 999, "q4_k_m", 14.0),
+    ],
+)
+def test_experts_on_the_host_give_tokens_as_fast_as_published(
+    model: str, hardware: str, host: str, layers: int, weights: str | None, published: float
+) -> None:
+    changes = {"model__name": model, "hardware__name": hardware, "hardware__host": host, "inference__weights": weights}
+    served = estimate(EXPERTS, inference__host_expert_layers=layers, **changes).computation.infer
+    assert served is not None
+    assert 1.0 / served.time_per_output_token_seconds.value == pytest.approx(published, rel=0.3)
+
+
+def test_experts_of_layers_on_the_host_are_there_already_and_dense_models_have_none() -> None:
+    layers = {"inference__gpu_layers": 20}
+    half, same = (estimate(EXPERTS, **layers, inference__host_expert_layers=few).memory for few in (None, 16))
+    assert half.host_bytes == same.host_bytes
+    dense = {**EXPERTS, "model.name": "llama-3.1-8b"}
+    assert estimate(dense, inference__host_expert_layers=16).memory == estimate(dense).memory
+
+
+def test_experts_in_host_memory_are_told_and_limited_by_it() -> None:
+    fits = estimate(EXPERTS, inference__host_expert_layers=26)
+    assert fits.fits and fits.memory.in_host.startswith("with experts in host memory")
+    assert estimate(EXPERTS, inference__host_expert_layers=26, hardware__spec={"host_memory_gib": 32}).fits is False
+
+
+def test_experts_in_host_memory_are_proposed_where_a_mixture_does_not_fit() -> None:
+    advised = answer(plan_of({**EXPERTS, "inference.batch": 1})).estimate.recommendations
+    assert any("experts in host memory" in each.title for each in advised)
 
 
 def test_a_host_is_a_processor_of_the_catalogue() -> None:

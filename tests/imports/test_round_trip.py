@@ -102,6 +102,7 @@ def test_every_example_comes_back_from_every_tool(name: str, tool: str | None, t
         served("sglang", weights="awq-4", gpu_memory_utilization=0.85),
         served("tensorrt-llm", kv_cache="fp8", concurrency=32),
         served("llamacpp", weights="q4_k_m", kv_cache="q8_0", gpu_layers=30),
+        served("llamacpp", weights="q4_k_m", kv_cache="q8_0", host_expert_layers=24),
     ],
 )
 def test_a_plan_that_a_tool_can_run_comes_back_whole(plan: ResolvedPlan, tmp_path: Path) -> None:

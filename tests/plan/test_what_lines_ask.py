@@ -305,7 +305,7 @@ def test_other_lines_are_told_no_memory(text: str) -> None:
     ("text", "asked", "engine"),
     [
         ("llama.cpp llama-3.1-70b q4 ryzen 7950x 128gb + 3090", "inference.gpu_layers", "llama.cpp"),
-        ("gpt-oss-120b 4090 + 64gb ddr5", "inference.gpu_layers", "llamacpp"),
+        ("gpt-oss-120b 4090 + 64gb ddr5", "inference.host_expert_layers", "llamacpp"),
         ("ollama llama-3.1-8b q4 4090 64gb ram", "", "ollama"),  # all of it has room
         ("vllm llama-3.1-70b 4090 64gb ram", "", "vllm"),  # which keeps no layers there
         ("llama.cpp llama-3.1-70b q4 3090 64gb ram, gpu layers 40", "", "llama.cpp"),

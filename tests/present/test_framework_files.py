@@ -315,9 +315,10 @@ def test_tensorrt_reads_the_cache_from_its_options_file() -> None:
 
 
 def test_llamacpp_has_the_context_of_all_requests() -> None:
-    inference = {"weights": "q4_k_m", "kv_cache": "q8_0", "gpu_layers": 30}
+    inference = {"weights": "q4_k_m", "kv_cache": "q8_0", "gpu_layers": 30, "host_expert_layers": 24}
     options = read("x.sh", files_of(served("llamacpp", 1, inference=inference))["llama_server.sh"])
     assert int(options["--ctx-size"]) == 8 * (2048 + 512)
+    assert options["--n-cpu-moe"] == "24"
     assert (options["--n-gpu-layers"], options["--cache-type-k"], options["--parallel"]) == ("30", "q8_0", "8")
 
 

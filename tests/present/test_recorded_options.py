@@ -55,7 +55,7 @@ SERVED: list[dict[str, Any]] = [
     {"weights": "fp8", "kv_cache": "fp8", "num_speculative_tokens": 3, "max_num_batched_tokens": 4096},
     {"adapters": 4, "adapter_rank": 64, "prefix_cache_hit_rate": 0.5, "chunked_prefill": True, "concurrency": 64},
     {"weights": "nf4", "gpu_memory_utilization": 0.8},
-    {"weights": "q4_k_m", "kv_cache": "q8_0", "gpu_layers": 16},
+    {"weights": "q4_k_m", "kv_cache": "q8_0", "gpu_layers": 16, "host_expert_layers": 8},
 ]
 
 

@@ -37,6 +37,7 @@ VALUES: dict[str, tuple[object, ...]] = {
     "inference.gpu_memory_utilization": (0.5, 0.95),
     "inference.max_num_batched_tokens": (None, 2048),
     "inference.gpu_layers": (None, 20),
+    "inference.host_expert_layers": (None, 20),
     "inference.num_speculative_tokens": (0, 3),
     "inference.prefix_cache_hit_rate": (0.0, 0.6),
     "inference.output_tokens_stddev": (0.0, 200.0),

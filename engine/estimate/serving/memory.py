@@ -34,7 +34,7 @@ weight_bytes = formula(
     part=Figure.MEMORY_WEIGHTS,
     layers=("layers on the device", "", "sharded_bytes"),
     dense="parameters of a layer without routed experts",
-    experts="parameters of its routed experts",
+    experts="parameters of its routed experts on devices",
     tp="devices a layer is split over",
     expert_shards="devices the experts are split over",
     body=("bytes of a weight in the layers", "B"),
@@ -130,13 +130,14 @@ workspace_bytes = formula(
 )
 
 host_bytes = formula(
-    "host = embedding + layers + cache",
+    "host = embedding + layers + experts + cache",
     unit="B",
     source="what the engine leaves in host memory",
     part=Figure.MEMORY_HOST_BYTES,
     embedding=("bytes of a token embedding that is looked up on the host", "B"),
     layers=("bytes of the layers the accelerator does not hold", "B"),
-    cache=("bytes of their keys and values", "B"),
+    experts=("bytes of the routed experts of layers that it does hold", "B"),
+    cache=("bytes of the keys and values of layers it does not hold", "B"),
 )
 
 
@@ -168,7 +169,10 @@ def serving_memory(run: ServingRun) -> ServingMemory:
     shape, shards = run.shape, layout.ep * layout.etp
     ends, embedding = _ends(run)
     parameters = run.counts.dense_per_layer, run.experts_per_layer
-    weights = weight_bytes(run.fullest_layers, *parameters, layout.tp, shards, numerics.body_bytes, ends)
+    held_experts = run.experts_per_layer * (1.0 - run.host.experts)
+    weights = weight_bytes(
+        run.fullest_layers, parameters[0], held_experts, layout.tp, shards, numerics.body_bytes, ends
+    )
     others, draft = run.adapters, run.guessing.draft_parameters
     if any_true(others.number > 0) or any_true(draft > 0):
         adapter = (others.parameters + others.experts * layout.tp / shards) / layout.pp
@@ -190,9 +194,13 @@ def serving_memory(run: ServingRun) -> ServingMemory:
         "logits": logit_bytes(rows, shape.vocab, layout.tp),
         "buffers": workspace_bytes(run.runtime.workspace_bytes) + 0.0 * weights,
     }
-    offloaded = run.host.share * shape.layers * (parameters[0] + parameters[1]) * numerics.body_bytes
-    host_cache = run.host.share * run.batch * elements * numerics.cache_bytes
-    return ServingMemory(parts, host_bytes(embedding, offloaded, host_cache))
+    # Devices of a replica share what it keeps in host memory.
+    away = run.host.share / (layout.tp * layout.pp)
+    beside = (1.0 - run.host.share) / (layout.tp * layout.pp) * run.host.experts
+    offloaded = away * shape.layers * (parameters[0] + parameters[1]) * numerics.body_bytes
+    experts = beside * shape.layers * run.experts_per_layer * numerics.body_bytes
+    host_cache = away * run.batch * elements * numerics.cache_bytes
+    return ServingMemory(parts, host_bytes(embedding, offloaded, experts, host_cache))
 
 
 # Result keys of what an engine takes beyond its need.

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from capacity_tui.engine.estimate.derivation import equation
+from capacity_tui.engine.catalog import counted
+from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.serving.run import Reading, ServingRun
 from capacity_tui.engine.estimate.timing.attention import (
     attention_rate,
@@ -41,6 +42,8 @@ SUBLAYERS = 2.0
 # Bytes that an unpacked weight is written and read in.
 UNPACKED_BYTES = FP16_BYTES
 SCORE_BYTES = FP32_BYTES
+# Rows from which on experts in host memory are copied to the device, and crossings of the activations of fewer.
+COPIED_ROWS, CROSSINGS = counted("copied-rows"), counted("expert-crossings")
 TINY = 1e-9
 
 
@@ -114,6 +117,17 @@ def rate_of_rows(rate: Number, rows: Number, half: Number) -> Number:
     return rate * where(rows > 1, rows / (rows + half), 1.0)
 
 
+crossing_seconds = formula(
+    "seconds = crossings · (bytes / link + wait)",
+    unit="s",
+    source="handed over as between pipeline stages: the engine waits for one side, then starts the other",
+    crossings="times activations cross the link around the experts of a layer",
+    bytes=("bytes of the activations", "B"),
+    link=("bandwidth of the link to the host, B/s", "B/s", "reached_bandwidth"),
+    wait=("seconds in which the engine hands over", "s"),
+)
+
+
 def prefill_pass(run: ServingRun, rows: Number) -> Pass:
     """One forward pass over ``rows`` tokens of prompts."""
     kernels = run.kernels
@@ -159,7 +173,13 @@ def decode_pass(run: ServingRun, sequences: Number, guesses: Number = 0.0) -> Pa
 
 def pass_operators(run: ServingRun, step: Pass) -> tuple[Operator, ...]:
     """Return the kernels of one pass through all layers on one tensor-parallel device."""
-    return (*_layers(run, step), *_ends(run, step), *_attention(run, step), *_host(run, step))
+    return (
+        *_layers(run, step),
+        *_ends(run, step),
+        *_attention(run, step),
+        *_host(run, step),
+        *_experts(run, step.rows),
+    )
 
 
 def mixed_operators(run: ServingRun, prompts: Pass, answers: Pass) -> tuple[Operator, ...]:
@@ -177,7 +197,7 @@ def mixed_operators(run: ServingRun, prompts: Pass, answers: Pass) -> tuple[Oper
         prompts.encodes,
     )
     attention = (*_attention(run, prompts), *_attention(run, answers))
-    return (*_layers(run, both), *_ends(run, both), *attention, *_host(run, both))
+    return (*_layers(run, both), *_ends(run, both), *attention, *_host(run, both), *_experts(run, both.rows))
 
 
 def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> tuple[Product, ...]:
@@ -194,6 +214,7 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
             Product("keys and values for the decoder", rows, crosses / layout.tp, layers),
         )
     mixture = layers * run.shape.moe_share
+    here = mixture * (1.0 - where(rows < COPIED_ROWS, run.host.experts, 0.0))
     always = counts.router_per_moe_layer + counts.shared_experts_per_layer
     # Experts that lie on more devices than a replica has work on the tokens of several replicas.
     routed = rows * np.maximum(layout.ep * layout.etp / layout.tp, 1.0)
@@ -213,8 +234,8 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
         ),
         Product("feed-forward", rows, counts.mlp_per_dense_layer / layout.tp, layers - mixture),
         Product("router and shared experts", rows, always / layout.tp, mixture),
-        Product("experts, up projection", tokens, up, mixture, visited / layout.ep),
-        Product("experts, down projection", tokens, down, mixture, visited / layout.ep, narrow),
+        Product("experts, up projection", tokens, up, here, visited / layout.ep),
+        Product("experts, down projection", tokens, down, here, visited / layout.ep, narrow),
     )
     return tuple(product for product in products if any_true(product.runs > 0))
 
@@ -337,3 +358,20 @@ def _host(run: ServingRun, step: Pass) -> Iterator[Operator]:
     rate_of_best = flops / np.minimum(itself, sent)
     yield Operator("layers on the host", "compute", "forward", "layer", flops, 0.0, rate_of_best, 1.0,
                    host.share)  # fmt: skip
+
+
+def _experts(run: ServingRun, rows: Number) -> Iterator[Operator]:
+    """Yield what experts in host memory take: its processor runs few rows, many have the experts sent to the device."""
+    host, shape, device = run.host, run.shape, run.cluster.device
+    if not any_true(host.experts > 0):
+        return
+    layers = shape.layers * (1.0 - host.share) * shape.moe_share * host.experts
+    itself = layers * where(rows < COPIED_ROWS, 1.0, 0.0)
+    read = distinct_experts(shape.experts, shape.experts_active, rows) * run.counts.expert * run.numerics.body_bytes
+    flops = 2.0 * rows * shape.experts_active * run.counts.expert
+    link = reached_bandwidth(device.host_bandwidth, device.efficiency.host_stream)
+    moved = rows * shape.hidden * run.numerics.element_bytes
+    handed = moved / crossing_seconds(CROSSINGS, moved, link, run.runtime.stage_seconds)
+    yield Operator("experts on the host", "compute", "forward", "layer", flops, read, host.rate, host.bandwidth, itself)
+    yield Operator("activations to the host and back", "compute", "forward", "layer", 0.0, moved, 1.0, handed, itself)
+    yield Operator("experts sent to the device", "compute", "forward", "layer", 0.0, read, 1.0, link, layers - itself)

@@ -31,7 +31,7 @@ from capacity_tui.engine.estimate.timing.attention import attention_rates, faste
 from capacity_tui.engine.estimate.transformer.finetuning import EXPERTS_APART, EXPERTS_TOO, adapter_parameters
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters, generates
-from capacity_tui.engine.numeric import Number, any_true, largest
+from capacity_tui.engine.numeric import Number, any_true, largest, present
 from capacity_tui.engine.plan import UNQUANTIZED, Adapter, InferenceSection, ModelSection, Plan
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, PERCENT
@@ -127,7 +127,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         ),
         body=in_layers,
         head=in_head,
-        host=_host(inference.gpu_layers, plan.hardware.host or HOST_PROCESSOR, shape, device, catalog),
+        host=_host(inference, plan.hardware.host or HOST_PROCESSOR, shape, device, catalog),
         prompt=float(inference.prompt_tokens),
         output=float(inference.output_tokens) if generates(shape) else 0.0,
         batch=float(inference.batch),
@@ -247,9 +247,8 @@ def _assumed(plan: Plan, shape: TransformerShape, device: Device, catalog: Catal
         yield f"adapters of rank {plan.inference.adapter_rank} beside all matrices, in 16 bits"
         if any_true(shape.experts > 0):
             yield EXPERTS_APART if shape.fused_experts else EXPERTS_TOO
-    layers = plan.inference.gpu_layers
-    is_open = plan.hardware.host is None and not device.is_processor
-    if layers is not None and is_open and np.any(layers < shape.layers):
+    host = _host(plan.inference, HOST_PROCESSOR, shape, device, catalog)
+    if plan.hardware.host is None and any_true((host.share > 0) | (host.experts > 0)):
         yield f"processor beside the accelerator: {catalog.processors[HOST_PROCESSOR].name}"
 
 
@@ -293,12 +292,18 @@ def _exact(
     return published / stored_bytes(counts, shape, widths) if published and name == quantization.id else 1.0
 
 
-def _host(gpu_layers: int | None, name: str, shape: TransformerShape, device: Device, catalog: Catalog) -> Host:
-    """Return the processor of a name, which runs the layers an accelerator does not hold."""
+def _host(inference: InferenceSection, name: str, shape: TransformerShape, device: Device, catalog: Catalog) -> Host:
+    """Return the processor of a name, which runs the layers and the experts that an accelerator does not hold.
+
+    Both are of the first layers, as llama.cpp counts them, so that experts of layers on the host are there already.
+    """
     processor = processor_device(catalog.processors.find(name), catalog)
-    held = shape.layers if gpu_layers is None or device.is_processor else np.minimum(gpu_layers, shape.layers)
+    held, experts = inference.gpu_layers, float(inference.host_expert_layers or 0) * device.has_own_memory
+    held = shape.layers if held is None or device.is_processor else np.minimum(held, shape.layers)
+    beside = np.clip(experts - (shape.layers - held), 0.0, held) * present(shape.experts)
     return Host(
         share=1.0 - held / shape.layers,
+        experts=beside / np.maximum(held, 1.0),
         rate=processor.peak("fp32") * processor.gemm_reach("fp32"),
         bandwidth=processor.bandwidth * processor.efficiency.stream,
     )

@@ -168,9 +168,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The processor beside an accelerator that runs the layers it does not hold."""
+    """The processor beside an accelerator that runs the layers and the routed experts it does not hold."""
 
     share: Number  # of the layers, 0 to 1
+    experts: Number  # share of the layers on the accelerator whose routed experts lie in host memory
     rate: Number  # FLOP/s its matrix products reach
     bandwidth: Number  # B/s it reaches in its memory
 
@@ -314,6 +315,13 @@ class ServingRun:
     def experts_per_layer(self) -> Number:
         """Parameters of the routed experts of the mean layer."""
         return self.shape.moe_share * self.counts.experts * self.counts.expert
+
+    @property
+    def share_on_host(self) -> Number:
+        """Share of the parameters that a token meets which lie in host memory."""
+        routed = self.shape.moe_share * self.shape.experts_active * self.counts.expert
+        experts = self.shape.layers * routed / self.counts.active
+        return self.host.share + (1.0 - self.host.share) * self.host.experts * experts
 
     @property
     def head_weights(self) -> Number:

@@ -73,7 +73,9 @@ def serving_work(run: ServingRun) -> Work:
         ),
         memory=memory.parts,
         host_bytes=memory.host,
-        host_holds="layers" if any_true(run.host.share > 0) else "",
+        host_holds=" and ".join(
+            name for name, share in (("layers", run.host.share), ("experts", run.host.experts)) if any_true(share > 0)
+        ),
         places={_PEAK if loaded is None else _MEAN: added(memory.parts.values())},
         fragmentation=run.runtime.fragmentation,
         context_bytes=outside_bytes(run),
@@ -83,7 +85,7 @@ def serving_work(run: ServingRun) -> Work:
         steps=None,
         model_flops_per_step=layout.dp * batch * (prompt + output),
         peak_flops=run.kernels.peak,
-        share_on_host=run.host.share,
+        share_on_host=run.share_on_host,
         method=METHOD,
         calibration=run.calibration,
         assumed=run.assumed,

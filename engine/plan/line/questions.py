@@ -222,7 +222,8 @@ def _offloads(tokens: Sequence[Token], values: Mapping[str, object]) -> bool:
     keys = [key_of(token.text) for token in tokens]
     spans = ("".join(keys[at : at + count]) for at in range(len(keys)) for count in range(1, MOST_WORDS + 1))
     paths = (vocabulary().needs.get(span, ("", ""))[0] for span in spans)
-    is_open = HALF not in keys and values.keys().isdisjoint({Key.INFERENCE_GPU_LAYERS, Key.PARALLELISM_OFFLOAD})
+    placed = {Key.INFERENCE_GPU_LAYERS, Key.INFERENCE_HOST_EXPERT_LAYERS, Key.PARALLELISM_OFFLOAD}
+    is_open = HALF not in keys and values.keys().isdisjoint(placed)
     return is_open and Key.INFERENCE_GPU_LAYERS in paths
 
 

@@ -216,8 +216,7 @@ def serving_remedies(case: EstimatedPlan) -> Iterator[Remedy]:
     if faster is not None and device.kind == "gpu":
         name = case.catalog.engine_rows(faster)[0].name
         yield Remedy("engine", f"Serve with {name}", {Key.INFERENCE_ENGINE: faster})
-    if inference.gpu_layers is not None:
-        yield Remedy("gpu_layers", "Put all layers on the accelerator", {Key.INFERENCE_GPU_LAYERS: None})
+    yield from _settings(case)
     yield from _serving_layouts(case)
 
 

@@ -116,7 +116,8 @@ class Bounds:
             model = ModelSection(name=str(change[NAME])) if NAME in change else self.plan.model
             given = change.get(Key.INFERENCE_WEIGHTS, self.plan.inference.weights)
             weights = str(given or released_format(model, self.catalog)[0])
-            known = weights != AUTO and self.plan.inference.gpu_layers is None
+            given = {self.plan.inference.gpu_layers, self.plan.inference.host_expert_layers}
+            known = weights != AUTO and given == {None}
             return self._quantized_bytes(weights) if known else 0.0
         if self.plan.parallelism.offload == "parameters":
             return 0.0

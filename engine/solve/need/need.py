@@ -254,7 +254,7 @@ def _most(path: str, trials: Evaluator) -> tuple[int, str] | None:
     plan, row = trials.plan, trials.catalog.architectures.known(trials.plan.model.name)
     if row is None or not plan.is_inference:
         return None
-    if path == Key.INFERENCE_GPU_LAYERS:
+    if path in (Key.INFERENCE_GPU_LAYERS, Key.INFERENCE_HOST_EXPERT_LAYERS):
         shape = resolve_plan(with_placeholders(plan, trials.catalog), trials.catalog, trials.machine).shape
         return None if shape is None else (int(shape.layers), LAYERS)
     other = plan.value(_OUTPUT if path == _PROMPT else _PROMPT)

@@ -104,7 +104,8 @@ def _without_variant(word: str, catalog: Catalog) -> str:
 def amount_meant(word: str) -> str | None:
     """Return the word beside a number that a word is a slip of, as ``exmaples``; None for other words."""
     key, words = key_of(word), vocabulary()
-    is_other = any(key in group for group in (words.fillers, words.tasks, words.sent, words.together))
+    groups = (words.fillers, words.tasks, words.sent, words.together, *words.phrases.values())
+    is_other = any(key in group for group in groups)
     if is_other or not key.isalpha() or len(key) < _FEWEST_OF_AN_AMOUNT:
         return None
     counting = (word for word, amount in words.amounts.items() if not amount.fields or any(amount.fields.values()))

@@ -288,7 +288,9 @@ class NumberNames(TakenWords):
         amount = settings.amount_of(self._span(noun, 1)) if self._is_free(index + 1, few + 1) else None
         if amount is None or any(self._is_apart(at) for at in range(index, noun)):
             return False
-        names = (self._span(at, count) for at in range(index + 1, noun) for count in (noun - at + 1, noun - at + 2))
+        names = (
+            self._span(at, count) for at in range(index + 1, noun) for count in range(noun - at + 1, MOST_WORDS + 1)
+        )
         known = (settings.amount_of(name) or key_of(name) in words.fields for name in names)  # 10k daily active users
         if any(known) or any(map(settings.amount_of, described)):
             return False
