@@ -196,9 +196,9 @@ def serving_memory(run: ServingRun) -> ServingMemory:
     }
     # Devices of a replica share what it keeps in host memory.
     away = run.host.share / (layout.tp * layout.pp)
-    beside = (1.0 - run.host.share) / (layout.tp * layout.pp) * run.host.experts
+    apart = (1.0 - run.host.share) / (layout.tp * layout.pp) * run.host.experts
     offloaded = away * shape.layers * (parameters[0] + parameters[1]) * numerics.body_bytes
-    experts = beside * shape.layers * run.experts_per_layer * numerics.body_bytes
+    experts = apart * shape.layers * run.experts_per_layer * numerics.body_bytes
     host_cache = away * run.batch * elements * numerics.cache_bytes
     return ServingMemory(parts, host_bytes(embedding, offloaded, experts, host_cache))
 

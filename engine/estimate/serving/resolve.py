@@ -298,12 +298,12 @@ def _host(inference: InferenceSection, name: str, shape: TransformerShape, devic
     Both are of the first layers, as llama.cpp counts them, so that experts of layers on the host are there already.
     """
     processor = processor_device(catalog.processors.find(name), catalog)
-    held, experts = inference.gpu_layers, float(inference.host_expert_layers or 0) * device.has_own_memory
-    held = shape.layers if held is None or device.is_processor else np.minimum(held, shape.layers)
-    beside = np.clip(experts - (shape.layers - held), 0.0, held) * present(shape.experts)
+    layers, experts = inference.gpu_layers, float(inference.host_expert_layers or 0) * device.has_own_memory
+    held = shape.layers if layers is None or device.is_processor else np.minimum(layers, shape.layers)
+    apart = np.clip(experts - (shape.layers - held), 0.0, held) * present(shape.experts)
     return Host(
         share=1.0 - held / shape.layers,
-        experts=beside / np.maximum(held, 1.0),
+        experts=apart / np.maximum(held, 1.0),
         rate=processor.peak("fp32") * processor.gemm_reach("fp32"),
         bandwidth=processor.bandwidth * processor.efficiency.stream,
     )
