@@ -301,15 +301,23 @@ def _within_context(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, 
 
 
 def _as_people_read(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, list[Assumption]]:
-    """Return a plan whose answers come as fast as users read, where a line asks what they need and says no latency."""
+    """Return a plan whose answers come as fast as users read, where a line asks what they need and says no latency.
+
+    Those of users who are all answered at once begin as soon as people wait for: their next requests wait for these.
+    """
     row, users = catalog.architectures.known(plan.model.name), Key.INFERENCE_USERS
-    is_read = line.asked is not None and (line.has(users) or line.asked.solve == users)
+    are_at_once = line.has(Key.INFERENCE_CONCURRENCY) and any(users in word.meaning.values for word in line.words)
+    is_read = line.asked is not None and (line.has(users) or line.asked.solve == users or are_at_once)
     if not is_read or row is None or row.kind != "decoder" or any(line.has(latency) for latency in _LATENCIES):
         return plan, []
-    seconds = vocabulary().usual[INFER][Key.INFERENCE_TPOT_SECONDS]
-    why = f"answers come as fast as people read, {1 / seconds:.2g} tokens/s (or give 20 tok/s, or tpot 50ms)"
-    assumed = Assumption(Key.INFERENCE_TPOT_SECONDS, seconds, why)
-    return edited(plan, {assumed.key: seconds}, catalog).plan, [assumed]
+    usual = vocabulary().usual[INFER]
+    read, waited = usual[Key.INFERENCE_TPOT_SECONDS], usual[Key.INFERENCE_TTFT_SECONDS]
+    why = f"answers come as fast as people read, {1 / read:.2g} tokens/s (or give 20 tok/s, or tpot 50ms)"
+    assumed = [Assumption(Key.INFERENCE_TPOT_SECONDS, read, why)]
+    if are_at_once:
+        why = f"answers begin within {waited:g} s, which people wait (or give ttft 2s)"
+        assumed.append(Assumption(Key.INFERENCE_TTFT_SECONDS, waited, why))
+    return edited(plan, {entry.key: entry.value for entry in assumed}, catalog).plan, assumed
 
 
 def _settings_of_the_model(line: OneLine, plan: Plan) -> Iterator[Assumption]:

@@ -49,7 +49,7 @@ def test_limits_of_latency_are_times(limit: str) -> None:
         ("serve qwen2.5-72b 8xh100 ttft < 1s", "inference.ttft_seconds", 1),
         ("serve qwen2.5-72b 8xh100 ttft 1 s p95", "inference.ttft_seconds", 1),
         ("serve qwen2.5-72b 8xh100 3 req/s p99", "inference.percentile", 99),
-        ("serve qwen2.5-72b 8xh100 200 concurrent users", "inference.users", 200),
+        ("serve qwen2.5-72b 8xh100 200 concurrent users", "inference.concurrency", 200),
         ("serve llama-3.1-8b rtx 4090 64GiB ram", "hardware.spec.host_memory_gib", 64),
         ("serve llama-3.2-3b q4_k_m i7-1165g7 16GiB ram", "hardware.spec.memory_mib", 16384),
         ("deepseek-v3 2048 h800 14.8T 4k fp8", "training.tokens", 14.8e12),

@@ -50,13 +50,13 @@ ASKED = (
         SERVED,
         "how many concurrent|how many seqs|max_num_seqs|how many in parallel|how many requests at once|"
         "max concurrent requests|how many streams|concurrency limit|what concurrency can it handle|"
-        "how many reqs in flight|max bs",
+        "how many reqs in flight|max bs|max concurrent users|how many people can use it at once",
     ),
     (
         "inference.users",
         SERVED,
-        "how many users|max concurrent users|how many ppl|user limit|how many coworkers|max people|"
-        "how many devs can share it|number of users it can handle|how many people can use it at once",
+        "how many users|how many ppl|user limit|how many coworkers|max people|"
+        "how many devs can share it|number of users it can handle",
     ),
     (
         "inference.request_rate",

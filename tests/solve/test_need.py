@@ -304,7 +304,7 @@ def test_the_next_name_is_the_one_that_comes_nearest():
 
 def test_users_that_are_asked_for_are_no_more_than_the_engine_keeps_up_with():
     """They send a request now and then, as users whose number a line says, so that their number ends with the load."""
-    asking_line = read_line("how many concurrent users can a 4090 handle with llama-3.1-8b awq")
+    asking_line = read_line("how many users can a 4090 handle with llama-3.1-8b awq")
     made = plan_of_line(asking_line, catalog=FACTS)
     needed = answer_line_question(made.plan, made.asked, catalog=FACTS)
     assert 10 < needed.value < 1000

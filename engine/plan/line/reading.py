@@ -48,6 +48,7 @@ from capacity_tui.engine.plan.options import bears_on_a_run
 from capacity_tui.engine.schema import AUTO
 
 _NOTHING = Meaning()
+_USERS = Key.INFERENCE_USERS
 _OF_LOAD = "inference."  # What fields begin with that only transformers have
 _OF_EXPERTS = ("moe", "sparse")
 _TIMES = ("x", "×", "*")
@@ -111,7 +112,7 @@ class _Line(TrainingWords):
         self._faults += self._exclusions()
         asked = self._asked()
         named = "" if any(entry.key == TASK for entry in self._assumed) else self._task
-        self._faults += filter(None, [unclear(self._questions, self._tokens, named, self._values, asked)])
+        self._faults += filter(None, [unclear(self._questions, self._tokens, named, self._loaded(), asked)])
         is_of_hardware = asked is not None and asked.solve == hardware.NAME
         if self._limits and not is_of_hardware and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
             hint = "name the model, as lora llama-3.1-8b $2000, or the hardware, as train 8xh100 $50k: which model"
@@ -146,7 +147,7 @@ class _Line(TrainingWords):
         questions = Questions(self._text, self._tokens, self._task, named, counted).all()
         self._questions = (*questions, *self._purchases)
         limits = tuple(self._limits.values())
-        asked = asked_of(self._questions, self._tokens, named, self._task, self._values, limits)
+        asked = asked_of(self._questions, self._tokens, named, self._task, self._loaded(), limits)
         takes_load = self._model is None or self._model.kind == "transformer"
         if asked is not None and (takes_load or not asked.solve.startswith(_OF_LOAD)):
             return asked
@@ -156,6 +157,12 @@ class _Line(TrainingWords):
             if is_asked and self._taken.get(index) == (1, _NOTHING):
                 self._taken[index] = 1, Meaning(why=f"{token.text}: {_ONE_MACHINE}")
         return None
+
+    def _loaded(self) -> dict[str, object]:
+        """Return what the line says, with its users even where all of them are there at once."""
+        users = (taken.values.get(_USERS) for _, taken in self._taken.values())
+        values = {_USERS: next(filter(None, users), None), **self._values}
+        return {path: value for path, value in values.items() if value is not None}
 
     def _traits(self) -> set[str]:
         """Return keys of words that are true of the model and the hardware of the line, as ``nvlink`` of an H100."""

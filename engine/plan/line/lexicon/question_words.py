@@ -130,11 +130,20 @@ class Questions:
             yield Question(kind, otherwise, self._span(index, last), index, last)
             return
         start, last = min(index, noun[0]), max(end, noun[1])
-        yield Question(kind, noun[2], self._span(start, last), start, last)
+        yield Question(kind, self._at_once(noun), self._span(start, last), start, last)
         if self._keys[last : last + 1] and self._keys[last] in _JOINTS:  # max batch and context
             other = self._noun(kind, last + 1)
             if other is not None and other[2]:
                 yield Question(kind, other[2], self._span(last + 1, other[1]), last + 1, other[1])
+
+    def _at_once(self, noun: tuple[int, int, str]) -> str:
+        """Return the field of a noun: of users who are all answered at once, of whom each has a request, the batch."""
+        start, end, field = noun
+        last = next((at + 1 for at in range(end - 1, len(self._keys)) if self._tokens[at].ends), len(self._keys))
+        near = range(max(start - 1, 0), last)
+        spans = ("".join(self._keys[at : at + few]) for at in near for few in range(1, MOST_WORDS + 1))
+        is_at_once = field == Key.INFERENCE_USERS and not vocabulary().together.isdisjoint(spans)
+        return str(_OF_SERVING[_BATCH]) if is_at_once else field
 
     def _without(self, index: int) -> Iterator[Question]:
         """Yield what is asked without a word that asks: ``context?``, ``ngl?``, ``max_num_seqs``."""
