@@ -17,9 +17,11 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, Meaning, OneLine, Word
 
 _NOTHING = Meaning()
-_OF_LOAD = "inference."  # What fields begin with that only transformers have
+_OF_HARDWARE, _OF_LOAD = "hardware.", "inference."  # What fields begin with that only transformers have
 _FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in ``and then to serve``
 _FEWEST_WORDS = 3  # Of a clause that tells something
+_COUNT = re.compile(r"^\d+\s*[x×*]?\s*")  # Of devices, before their name
+_OPEN = "not answered:"  # What a remark on questions begins with
 _TWICE, _REFUSED, _WHOSE = "is given twice", "cannot be planned", "whose memory is this?"  # Ends of titles of faults
 
 Reader = Callable[[str], OneLine]
@@ -33,6 +35,25 @@ def planned_part(line: OneLine, read: Reader) -> OneLine | None:
         read: how parts of it are read.
     """
     return _first_job(line, read) or _without_second_task(line, read) or _without_narration(line, read)
+
+
+def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
+    """Return a line that asks for other hardware than it names with what finds some: itself, without its own."""
+    if line.asked is not None or not any(remark.startswith(_OPEN) for remark in line.remarks):
+        return line
+    named = [word for word in line.words if any(path.startswith(_OF_HARDWARE) for path in word.meaning.values)]
+    uncounted = rest = line.text
+    for word in reversed(named):
+        before, joints = split(rest[: word.start]), vocabulary().joints
+        while before and key_of(before[-1].text) in joints and not before[-1].ends:
+            before = before[:-1]
+        rest = f"{rest[: before[-1].end] if before else ''}{rest[word.end :]}"
+        uncounted = f"{uncounted[: word.start]}{_COUNT.sub('', word.text)}{uncounted[word.end :]}"
+    for text, path in ((uncounted, hardware.DEVICES), (rest.strip(" ,;"), hardware.NAME)):
+        other = read(text)
+        if not other.faults and other.asked is not None and other.asked.solve == path:
+            return replace(line, words=(*line.words, Word.of_line(line.text, f"what answers it: {text}")))
+    return line
 
 
 def _first_job(line: OneLine, read: Reader) -> OneLine | None:

@@ -10,7 +10,7 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import find_known_model, presumed_family
-from capacity_tui.engine.plan.line.clauses import planned_part
+from capacity_tui.engine.plan.line.clauses import planned_part, with_way_to_answer
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
@@ -71,7 +71,8 @@ def read_line(text: str, catalog: Catalog | None = None) -> OneLine:
         return _Line(words, facts).read()
 
     line = read(text)
-    return (planned_part(line, read) or line) if line.faults else line
+    part = (planned_part(line, read) or line) if line.faults else line
+    return with_way_to_answer(part, read) if part.has(hardware.NAME) else part
 
 
 class _Line(TrainingWords):

@@ -124,9 +124,10 @@ class Questions:
         if noun is None and is_of_method and "".join(self._keys[index:end]) in vocabulary().whether["behind"]:
             return  # is qlora needed
         if noun is None:
-            otherwise = HARDWARE if kind in (CHEAPEST, FASTEST, COST) or (kind == WHICH and needs) else ""
+            last = self._does_otherwise(end) if kind == WHICH else 0
+            otherwise = HARDWARE if kind in (CHEAPEST, FASTEST, COST) or last else ""
             otherwise = DEVICES if kind == MANY and is_last else otherwise
-            last = end + int(kind == MANY and not is_last)
+            last = last or end + int(kind == MANY and not is_last)
             yield Question(kind, otherwise, self._span(index, last), index, last)
             return
         start, last = min(index, noun[0]), max(end, noun[1])
@@ -135,6 +136,13 @@ class Questions:
             other = self._noun(kind, last + 1)
             if other is not None and other[2]:
                 yield Question(kind, other[2], self._span(last + 1, other[1]), last + 1, other[1])
+
+    def _does_otherwise(self, end: int) -> int:
+        """Return where words end behind ``what`` that ask for what does: ``would be faster``; 0 for others."""
+        words, keys = vocabulary(), self._keys[end : end + _FARTHEST]
+        verbs = words.needing | words.solving["doing"]
+        opens = not (words.solving["opening"] | words.solving["wishing"]).isdisjoint(keys[:1])
+        return next((end + at + 1 for at, key in enumerate(keys) if at and key in verbs), 0) if opens else 0
 
     def _at_once(self, noun: tuple[int, int, str]) -> str:
         """Return the field of a noun: of users who are all answered at once, of whom each has a request, the batch."""
