@@ -303,10 +303,11 @@ def _within_context(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, 
 def _as_people_read(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, list[Assumption]]:
     """Return a plan whose answers come as fast as users read, where a line asks what they need and says no latency.
 
-    Those of users who are all answered at once begin as soon as people wait for: their next requests wait for these.
+    Those to requests at once begin as soon as people wait for: their next requests wait for these.
     """
     row, users = catalog.architectures.known(plan.model.name), Key.INFERENCE_USERS
-    are_at_once = line.has(Key.INFERENCE_CONCURRENCY) and any(users in word.meaning.values for word in line.words)
+    loads = {users, Key.INFERENCE_CONCURRENCY}
+    are_at_once = line.has(Key.INFERENCE_CONCURRENCY) and any(loads & word.meaning.values.keys() for word in line.words)
     is_read = line.asked is not None and (line.has(users) or line.asked.solve == users or are_at_once)
     if not is_read or row is None or row.kind != "decoder" or any(line.has(latency) for latency in _LATENCIES):
         return plan, []

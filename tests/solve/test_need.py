@@ -340,3 +340,11 @@ def test_nothing_that_takes_memory_is_solved_where_it_is_not_known(solve):
     plan = plan_from_data({**SERVED_DATA, "inference": served, "hardware": {"name": "i7-1365u"}})
     with pytest.raises(PlanError, match="fits is not known without the memory"):
         asked(plan, solve)
+
+
+@pytest.mark.parametrize("load", ["200 concurrent users", "200 simultaneous users", "200 concurrent requests"])
+def test_devices_for_so_many_at_once_do_not_leave_them_waiting(load):
+    line = plan_of_line(read_line(f"how many l4 for {load}, llama-3.1-8b"), catalog=FACTS)
+    needed = answer_line_question(line.plan, line.asked, catalog=FACTS)
+    assert needed.value > 1
+    assert figure(needed.best.estimate, "computation.infer.time_to_first_token_seconds").number < 10
