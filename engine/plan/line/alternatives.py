@@ -28,7 +28,7 @@ _MOST_WORDS = 6  # Words that one of the compared names may have, as in ``1 x rt
 _LONGEST_COUNT = 3  # Digits of a number that is a setting's rather than a device, as ``3090`` is
 _JOINTS = frozenset({"with", "to"})  # Between names of a line that says that it compares
 _NUMBER = re.compile(r"\d[\d.,]*[kmb]?(?=\b|x)", re.IGNORECASE)
-_COUNT = re.compile(r"\d+[x×*]")
+_COUNT, _COUNTS = re.compile(r"\d+[x×*]"), re.compile(r"\d{1,3}/\d{1,3}")  # 4/8 a100
 _ENDS = ".,;:?!"
 _UNIT_BEHIND = re.compile(r"(?<!\S)(\d{1,3})(?= (?:or|vs|versus) \d+([gt]b?|[kmb])\b)", re.IGNORECASE)  # 24 or 48gb
 _SIZE_APART = re.compile(r"(?<=\d) (?=[gt]b\b)", re.IGNORECASE)  # 6 GB or 4 GB
@@ -153,7 +153,7 @@ def _with_list(text: str, line: OneLine) -> str:
 def _with_choice(name: str, text: str, catalog: Catalog) -> str:
     """Return a line with ``or`` for a slash between formats, sizes or devices: ``q4_k_m/q6_k``, ``2x h100/a100``."""
     choice = re.sub(r"^\d+[x×*]", "", name).rstrip(_ENDS)  # 8*a100/h100
-    parts = joined_names(choice, catalog)
+    parts = joined_names(choice, catalog) or tuple(choice.split("/") if _COUNTS.fullmatch(choice) else ())
     are_devices = bool(parts) and named_hardware(parts[0], catalog) is not None
     match = re.search(rf"(\d+\s*[x×*]\s*|\d+\s+)?{re.escape(choice)}(\s*[x×*]\s*\d)?", text)
     is_counted = match is not None and (bool(match[2]) or (match[1] or "").strip().isdecimal())

@@ -19,9 +19,11 @@ from capacity_tui.engine.plan.line.lexicon.words import INFER, Meaning, OneLine,
 _NOTHING = Meaning()
 _OF_HARDWARE, _OF_LOAD = "hardware.", "inference."  # What fields begin with that only transformers have
 _FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in ``and then to serve``
-_FEWEST_WORDS = 3  # Of a clause that tells something
+_FEWEST_WORDS = 2  # Of a clause that tells something
 _COUNT = re.compile(r"^\d+\s*[x×*]?\s*")  # Of devices, before their name
 _OPEN = "not answered:"  # What a remark on questions begins with
+_OF_A_RUN = frozenset({models.MODEL, hardware.NAME, hardware.DEVICES})  # What tells one run from another
+_OF_WHAT = "a share of what?"
 _TWICE, _REFUSED, _WHOSE = "is given twice", "cannot be planned", "whose memory is this?"  # Ends of titles of faults
 
 Reader = Callable[[str], OneLine]
@@ -103,26 +105,34 @@ def _without_second_task(line: OneLine, read: Reader) -> OneLine | None:
 def _without_narration(line: OneLine, read: Reader) -> OneLine | None:
     """Return a line without the clauses that tell of something else, where the rest is a plan: ``but vllm gives 30``.
 
-    What only these say is not lost, unless they say again what the rest says: then they tell of another run.
+    What two of them say is that of the one which does not tell of another run. What only these say is not lost, unless
+    they are of another model or machine.
     """
     faulty = [word for word in line.words if _is_faulty(word, line)]
-    left_out = [
-        (start, end)
-        for start, end in _clauses(line.text)
-        if any(start <= word.start < end for word in faulty) and _is_narration(line.text[start:end])
+    titles = [word.meaning.fault.title for word in faulty if word.meaning.fault is not None]
+    twice = {title.removesuffix(_TWICE).strip() for title in titles if title.endswith(_TWICE)}
+    clauses = [place for place in _clauses(line.text) if faulty and _is_narration(line.text[slice(*place)])]
+    repeated = [place for place in clauses if any(map(_repeats, _words_in(line, place)))]
+    earlier = [place for place in clauses if any(twice & word.meaning.values.keys() for word in _words_in(line, place))]
+    others = [place for place in repeated or earlier if _is_of_another_run(line.text[slice(*place)])]
+    wrong = [
+        place for place in clauses if place not in repeated and any(map(faulty.__contains__, _words_in(line, place)))
     ]
-    inside = [word for word in faulty if any(start <= word.start < end for start, end in left_out)]
-    titles = [word.meaning.fault.title for word in inside if word.meaning.fault is not None]
-    if not inside or any(_is_asked_back(word, line.text) for word in inside):
+    left_out = sorted({*others, *wrong})
+    inside = [word for place in left_out for word in _words_in(line, place) if word in faulty]
+    if not left_out or any(_is_asked_back(word, line.text) for word in inside):
         return None
     text = line.text
     for place in left_out:
         text = _blanked(text, *place)
     rest = read(text)
-    is_other = any(title.endswith(_TWICE) for title in titles)
-    kept = {models.MODEL, hardware.NAME} if is_other else line.values.keys() - {TASK}
-    is_kept = all(path in rest.values and rest.values[path] == line.values[path] for path in kept & line.values.keys())
-    is_known = is_other or all(word.text in line.unknown for word in inside)  # no amount of what is asked about
+    is_other = not twice.isdisjoint(_OF_A_RUN)  # on another machine, whose settings are its own
+    kept = (_OF_A_RUN if is_other else line.values.keys()) - {TASK} - twice
+    is_kept = (
+        all(rest.values.get(path) == line.values.get(path) for path in kept) and twice & _OF_A_RUN <= rest.values.keys()
+    )
+    is_kept &= _bounds(line) <= _bounds(rest)
+    is_known = bool(twice) or all(word.text in line.unknown for word in inside)  # no amount of what is asked about
     is_asked = line.asked is None or (is_known and rest.asked is not None and rest.asked.solve == line.asked.solve)
     if rest.faults or not (rest.has(models.MODEL) and is_kept and is_asked):
         return None
@@ -130,10 +140,29 @@ def _without_narration(line: OneLine, read: Reader) -> OneLine | None:
     return replace(rest, text=line.text, words=(*rest.words, *asides))
 
 
+def _words_in(line: OneLine, place: tuple[int, int]) -> list[Word]:
+    return [word for word in line.words if place[0] <= word.start < place[1]]
+
+
+def _repeats(word: Word) -> bool:
+    return word.meaning.fault is not None and word.meaning.fault.title.endswith(_TWICE)
+
+
+def _bounds(line: OneLine) -> set[str]:
+    """Return what must hold in a line, and whose machines may be taken."""
+    return {*line.limits, *(() if line.asked is None else (*line.asked.limits, *line.asked.clouds))}
+
+
+def _is_of_another_run(clause: str) -> bool:
+    """Whether a clause tells of a run that was, or of somebody else's: ``my friend got 40 tok/s on a 3090``."""
+    keys, words = {key_of(token.text) for token in split(clause)}, vocabulary().measured
+    return not keys.isdisjoint(words["other run"]) and keys.isdisjoint(words["run meant"])
+
+
 def _is_asked_back(word: Word, text: str) -> bool:
     """Whether what is wrong with a word is for who wrote it to tell: a model of no plan, a memory of who knows what."""
     title = "" if word.meaning.fault is None else word.meaning.fault.title
-    return title.endswith(_REFUSED) or (title == _WHOSE and text.count(word.text) == 1)
+    return title.endswith(_REFUSED) or title == _OF_WHAT or (title == _WHOSE and text.count(word.text) == 1)
 
 
 def _is_faulty(word: Word, line: OneLine) -> bool:

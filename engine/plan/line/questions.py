@@ -19,6 +19,7 @@ from capacity_tui.engine.plan.line.lexicon.question_words import (
     FASTEST,
     HARDWARE,
     LENGTHS,
+    LONG,
     MANY,
     MODEL,
     MOST,
@@ -353,7 +354,8 @@ def unclear(
         is_loaded = asked is None and not values.keys().isdisjoint(_LOADS)
         is_for_model = asked is not None and any(question.field == MODEL for question in questions)
         is_to_buy = any(question.kind == CHEAPEST for question in questions) and values.keys().isdisjoint(_LOADS)
-        is_for_model |= asked is not None and is_to_buy  # $3000 budget for a local llm box
+        is_bare = values.keys() <= {Key.TASK}  # memory for training and inference
+        is_for_model |= asked is not None and (is_to_buy or is_bare)  # $3000 budget for a local llm box
         if HARDWARE not in values and (is_loaded or is_for_model):
             hint = "name the model, as llama-3.1-70b for 350 people under $10k a month, or the hardware, as 2xl40s"
             return PlanError("which model, and on which hardware?", "a line asks for one of them", hint)
@@ -361,6 +363,10 @@ def unclear(
         if not task and any(costs) and values.keys() <= _OF_PRICE:  # 8 h100 for a week, how much
             hint = "name what runs there, as llama-3.1-8b; `capacity-tui hardware` and Cloud list prices"
             return PlanError("a price alone is no plan", tokens[0].text, hint)
+        kinds = (vocabulary().queries.get(_key(tokens, at, few)) for at in range(len(tokens)) for few in (1, 2))
+        if not task and asked is None and values.keys() <= _OF_PRICE and not {LONG, MANY}.isdisjoint(kinds):
+            hint = "name it, as lora llama-3.1-8b; `capacity-tui models` lists what is known"
+            return PlanError("which model?", "a line asks about one that it does not name", hint)
     return None
 
 

@@ -13,7 +13,7 @@ from capacity_tui.engine.plan.line.lexicon.words import Currency
 from capacity_tui.engine.units import parse_quantity
 
 _LONGEST_UNSPACED = 12  # Characters of a word that no space parts from the next
-_SCRIPT, _MARKS_BEHIND, _MEASURE_WORD = "\u3040-\u30fa\u30fc-\u30ff\u3400-\u9fff", ",;:?!，、；。", "个"
+_SCRIPT, _MARKS_BEHIND, _MEASURE_WORD = "\u3040-\u30fa\u30fc-\u30ff\u3400-\u9fff\uac00-\ud7a3", ",;:?!，、；。", "个"
 _UNSPACED = re.compile(f"[{_SCRIPT}]+")
 _PIECES = re.compile(
     rf"(?<=\d)[千万亿億]|(?<=\d)[wW](?=[{_SCRIPT}])|[{_SCRIPT}]+[{_MARKS_BEHIND}]*|(?:p\d\d|e2el?)(?=[<≤])"

@@ -124,7 +124,9 @@ class Questions:
         if noun is None and is_of_method and "".join(self._keys[index:end]) in vocabulary().whether["behind"]:
             return  # is qlora needed
         if noun is None:
-            last = self._does_otherwise(end) if kind == WHICH else 0
+            chooses = self._keys[index] in vocabulary().compares and vocabulary().sufficing.isdisjoint(keys)
+            is_open = kind == WHICH and not chooses  # which is quicker is one of those named
+            last = self._does_otherwise(end) if is_open else 0
             otherwise = HARDWARE if kind in (CHEAPEST, FASTEST, COST) or last else ""
             otherwise = DEVICES if kind == MANY and is_last else otherwise
             last = last or end + int(kind == MANY and not is_last)

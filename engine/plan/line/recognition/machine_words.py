@@ -22,6 +22,7 @@ _LAYERS_OF_ALL = re.compile(
     r"(\d{1,3})(?:/| of | out of )\d{1,3} layers(?: (?:to|on|in) (?:the )?(?:gpu|vram|card))?", re.IGNORECASE
 )
 _LONGEST_OF_LAYERS = 8  # Words of what says how many layers are on devices
+_FARTHEST_SHARE = 10  # Words from a time to how far something came then
 _FAR = 4  # Words before a time or a memory that may say that it is wanted
 _CORES, _SOCKETS, _THREADS_OF_A_CORE = "cores", "sockets", 2
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
@@ -169,15 +170,13 @@ class MachineWords(RuledOutWords):
         return is_used and not (is_other or is_wanted or (kind == "memory" and self._is_to_have(start - 1, index)))
 
     def _is_of_failure(self, index: int) -> bool:
-        """Whether words before a place say that something failed then, as in ``oom after 120 steps``."""
-        measured, before = (
-            vocabulary().measured,
-            [key_of(token.text) for token in self._tokens[max(index - 4, 0) : index]],
-        )
+        """Whether words say that something failed then, or how far it came: ``oom after 9h``, ``7% after 9h``."""
+        measured, start = vocabulary().measured, max(index - 4, 0)
+        before = [key_of(token.text) for token in self._tokens[start:index]]
         spans = {"".join(before[at:-1]) for at in range(len(before) - 1)}
-        return (
-            before[-1:] != [] and before[-1] in measured["failing after"] and not spans.isdisjoint(measured["failing"])
-        )
+        far = min(index + _FARTHEST_SHARE, len(self._tokens))
+        has_failed = not spans.isdisjoint(measured["failing"]) or any(map(self._is_narrated_share, range(start, far)))
+        return before[-1:] != [] and before[-1] in measured["failing after"] and has_failed
 
     def _is_to_have(self, verb: int, index: int) -> bool:
         """Whether a machine needs a memory, as in ``a server that needs 64gb ram``, rather than what runs on it."""
@@ -194,8 +193,13 @@ class MachineWords(RuledOutWords):
 
     def _is_narrated_share(self, index: int) -> bool:
         """Whether a share of nothing stands in a clause that tells something: ``my gpu is at 100%``."""
-        if not self._word(index).endswith("%") or self._word(index + 1) in vocabulary().of_something:
+        words, behind = vocabulary(), key_of(self._word(index + 1))
+        plain = words.joints | words.contrasting | words.measured["share behind"] | {""}
+        is_of_noun = not self._tokens[index].ends and behind not in plain
+        if not self._word(index).endswith("%") or behind in words.of_something or is_of_noun:
             return False
+        if behind in words.measured["share behind"]:
+            return True
         first = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
         last = next((at for at in range(index, len(self._tokens)) if self._tokens[at].ends), len(self._tokens))
         return not vocabulary().narrating.isdisjoint(key_of(self._word(at)) for at in range(first, last + 1))

@@ -130,6 +130,8 @@ class ModelDetails(FigureWords):
         tokens = self._tokens[index : index + count]
         if len(tokens) < count or any(token.ends for token in tokens[:-1]):
             return None
+        if count > 1 and hardware.named_hardware(tokens[-1].text, self._catalog) is not None:
+            return None  # whisper 4090
         name = " ".join(token.text for token in tokens)
         size = models.is_size(tokens[0].text) and tokens[0].text[-1] in "bB"
         if count == 1 and (not any(map(str.isdigit, name)) or (settings.is_number(name) and not size)):
