@@ -191,3 +191,25 @@ def test_numbers_of_more_digits_than_any_has_are_no_traceback(text: str) -> None
 @pytest.mark.parametrize("text", ["1e100", "llama 8b 1e30 tokens l4", f"train {'9' * 40} tokens", "$1e400 lora 8b"])
 def test_a_number_beyond_any_is_refused(text: str) -> None:
     assert read_line(text).faults
+
+
+@pytest.mark.parametrize(
+    ("line", "open_", "answering"),
+    [
+        ("llama 3 70b qlora OOMs on my 3090, what should I use instead?", "what should I use", "hardware.name"),
+        ("4xL4 too slow for qwen3 32b, what would be faster?", "what would be faster", "hardware.name"),
+        ("llama 3 70b qlora OOMs on my 3090, which GPU do I need?", "which GPU", "hardware.name"),
+        ("GRPO of a 32B model OOMs on 8x a100. Minimum number of GPUs?", "Minimum number of GPUs", "hardware.devices"),
+    ],
+)
+def test_a_question_for_other_hardware_than_is_named_is_left_open_with_the_line_that_answers_it(
+    line: str, open_: str, answering: str
+) -> None:
+    read = read_line(line)
+    assert not read.faults
+    assert read.asked is None
+    assert f"not answered: {open_}" in read.remarks
+    begins = "what answers it: "
+    other = read_line(next(remark for remark in read.remarks if remark.startswith(begins)).removeprefix(begins))
+    assert other.asked is not None
+    assert other.asked.solve == answering

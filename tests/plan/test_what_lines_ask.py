@@ -385,25 +385,3 @@ def test_a_job_that_runs_some_hours_of_each_day_takes_more_days():
     (twice,) = [remark for remark in whole.remarks if "h a day" in remark]
     counts = [float(words.split(": ")[1].split()[0]) for words in (days, twice)]
     assert counts[1] == pytest.approx(2 * counts[0], rel=0.03)
-
-
-@pytest.mark.parametrize(
-    ("line", "open_", "answering"),
-    [
-        ("llama 3 70b qlora OOMs on my 3090, what should I use instead?", "what should I use", "hardware.name"),
-        ("4xL4 too slow for qwen3 32b, what would be faster?", "what would be faster", "hardware.name"),
-        ("llama 3 70b qlora OOMs on my 3090, which GPU do I need?", "which GPU", "hardware.name"),
-        ("GRPO of a 32B model OOMs on 8x a100. Minimum number of GPUs?", "Minimum number of GPUs", "hardware.devices"),
-    ],
-)
-def test_a_question_for_other_hardware_than_is_named_is_left_open_with_the_line_that_answers_it(
-    line: str, open_: str, answering: str
-) -> None:
-    read = read_line(line)
-    assert not read.faults
-    assert read.asked is None
-    assert f"not answered: {open_}" in read.remarks
-    begins = "what answers it: "
-    other = read_line(next(remark for remark in read.remarks if remark.startswith(begins)).removeprefix(begins))
-    assert other.asked is not None
-    assert other.asked.solve == answering
