@@ -122,15 +122,15 @@ def days_until(tokens: Sequence[Token], index: int) -> tuple[int, int] | None:
     today, name = datetime.now(UTC).date(), tokens[index].text.casefold()
     weekday = next((at for at, names in enumerate(_WEEKDAYS) if name in names), None)
     if weekday is not None:
-        return (weekday - today.weekday()) % len(_WEEKDAYS) or len(_WEEKDAYS), 1
+        dated = days_until(tokens, index + 1) if index + 1 < len(tokens) else None  # fri 20 december
+        few = (weekday - today.weekday()) % len(_WEEKDAYS) or len(_WEEKDAYS)
+        return (few, 1) if dated is None or dated[1] == 1 else (dated[0], 3)
     for first, second in permutations([token.text.casefold() for token in tokens[index : index + 2]], 2):
         day = _DAY.fullmatch(first)
         month = next((at for at, names in enumerate(_MONTHS, 1) if second in names), 0)
-        if day is not None and month and int(day[1]) <= monthrange(_LEAP_YEAR, month)[1]:
-            years = (
-                year for year in range(today.year, today.year + _YEARS) if int(day[1]) <= monthrange(year, month)[1]
-            )
-            days = ((date(year, month, int(day[1])) - today).days for year in years)
+        if day is not None and month and (of := int(day[1])) <= monthrange(_LEAP_YEAR, month)[1]:
+            years = (year for year in range(today.year, today.year + _YEARS) if of <= monthrange(year, month)[1])
+            days = ((date(year, month, of) - today).days for year in years)
             return next(((few, 2) for few in days if few > 0), None)
     return None
 

@@ -15,7 +15,7 @@ from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of
-from capacity_tui.engine.plan.line.lexicon.task_words import task_named
+from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.option_words import WHOLE_BITS
@@ -36,6 +36,7 @@ _KEPT = ("parameters", "optimizer", "activations")  # What is offloaded, with le
 _STAGE, _PHASE = "stage", "phase"
 _OPTIMIZER_NAME = "named"  # An optimizer that is offloaded, or whose name alone stands before "on cpu"
 _BROAD = "tf32"  # Of products in 32 bits, of which a run in 16 has none
+_FULL = "full"  # The method that trains all weights
 
 
 class TrainingWords(SampleWords):
@@ -197,6 +198,7 @@ class TrainingWords(SampleWords):
         self._whole_bits()
         self._offload_of_the_framework()
         self._states_in_pages()
+        self._states_of_a_rank()
         self._samples_in_a_sequence()
         self._say_what_was_tried()
 
@@ -248,6 +250,16 @@ class TrainingWords(SampleWords):
             why = f"paged: states of {optimizer} counted on the device, which pages leave where memory is short"
             why = f"{why} (say optimizer offload to count them on the host)"
             self._assumed.append(Assumption(Key.TRAINING_OPTIMIZER, None, why))
+
+    def _states_of_a_rank(self) -> None:
+        """Train all weights with an optimizer of low rank, and take a rank for that of its states: ``galore r 128``."""
+        row = self._catalog.optimizers.get(str(self._values.get(Key.TRAINING_OPTIMIZER)))
+        if row is None or row.rank is None or self._values.get(METHOD, _FULL) != _FULL:
+            return
+        if self._task == FINETUNE:
+            self._values.setdefault(METHOD, _FULL)
+        if (rank := self._values.pop(Key.TRAINING_ADAPTER_RANK, None)) is not None:
+            self._values[Key.TRAINING_OPTIMIZER_RANK] = rank
 
     # Offloading
 

@@ -17,8 +17,7 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import Meaning
 from capacity_tui.engine.plan.plan import DETECTED
 
-NAME = Key.HARDWARE_NAME
-DEVICES, PER_NODE = Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE
+NAME, DEVICES, PER_NODE = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE
 MEMORY = "memory_mib"  # Key of a device's memory in a spec; of a processor it is the main memory
 SPEC = Key.HARDWARE_SPEC
 HOST_MEMORY = f"{SPEC}.host_memory_gib"
@@ -47,12 +46,10 @@ _SIZES = {"mib": 1, "mb": 1, "gib": 1024, "gb": 1024, "g": 1024, "tib": 1024**2,
 """MiB of a unit. Memory of devices is sold in binary units, whatever letter is missing: a card of 24 GB has 24 GiB."""
 _LEAST_MEMORY = 1024  # MiB that any device or host has
 _SAME_SIZE = 0.08  # Share by which the memory that a driver reports may differ from what a device is sold with
+# Times the memory of a row that no card of its name has: sold with twice as much or half, stacked memory a stack more.
 _MORE_THAN_ANY, _MORE_STACKS = 2.2, 1.5
-"""Times the memory of a card's row that none of its name has: they are sold with twice as much, or half, stacked
-memory, which nobody replaces, with a stack more."""
 _SIZE_BEHIND = re.compile(r"(?<=[a-z\d])-(\d{2,3})g?$", re.IGNORECASE)  # A memory that a name ends in, as ``a100-40``
-_BARE_NAME = re.compile(r"\d{3,4}\s*[a-z][a-z0-9 ]*", re.IGNORECASE)
-"""A model number without its line, as ``1660 super``."""
+_BARE_NAME = re.compile(r"\d{3,4}\s*[a-z][a-z0-9 ]*", re.IGNORECASE)  # A model number without its line: 1660 super
 _SIZE_INSIDE = re.compile(r"(.+?)[\s-](\d{2,3}gb)[\s-](sxm\d?|pcie|nvl|ti|super|max|pro|ultra)", re.IGNORECASE)
 """A memory inside a name, as ``h100 80gb pcie``."""
 LAPTOP, _MOBILE = "laptop", re.compile(r"\s*mobile$", re.IGNORECASE)
@@ -81,9 +78,11 @@ def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
 def _in_nodes(word: str, catalog: Catalog) -> Meaning | None:
     """Return devices of several nodes, as ``2x8xh100``; of processors the smaller number counts sockets."""
     for match in filter(None, (pattern.fullmatch(word) for pattern in _NODES)):
-        few, many = sorted((int(match["nodes"]), int(match["count"])))
-        is_size_first = many > _LARGEST_NODE and (match.start("name") < match.start("count") or few == _LARGEST_NODE)
-        nodes, size = (many, few) if is_size_first else (int(match["nodes"]), int(match["count"]))
+        few, many = sorted((nodes := int(match["nodes"]), size := int(match["count"])))
+        is_behind = match.start("name") < match.start("count")
+        is_large = many > _LARGEST_NODE and (is_behind or few == _LARGEST_NODE)
+        is_swapped = is_behind and nodes == _LARGEST_NODE  # 8x h100 x 4
+        nodes, size = (many, few) if is_large else (size, nodes) if is_swapped else (nodes, size)
         node = _several(match["name"], size, catalog) or _sockets(few, match["name"], catalog)
         row = None if node is None else node.values.get(NAME)
         if node is None or counts_none(match["nodes"], match, row, catalog):

@@ -33,6 +33,7 @@ _VERSION_MARK = re.compile(r"(?<=[a-z])v(?=\d)")  # mobilenetv2
 _HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:models/)?|\.\w+_in\d+k\w*$", re.IGNORECASE)
 """The address of a hub before a name, and behind it how timm's were trained."""
 _SIZE = re.compile(r"(?P<experts>\d{1,4}x)?(?P<size>\d{1,7}(?:\.\d+)?)(?P<unit>[bm])", re.IGNORECASE)
+OF_A_SHAPE = "has the shape of"  # Why a name that is known is computed as another
 _PARTS = re.compile(r"[-/_\s]+")  # What stands between parts of a name that somebody typed
 _PATCH = re.compile(r"/(\d+)$")  # ViT-L/16
 _NAME_AND_VERSION = re.compile(r"([a-z]+)(\d?(?:\.\d)?)")
@@ -68,7 +69,7 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
     if row_id is not None and row_id not in catalog.networks:
         if not catalog.architectures.is_variant(plain) and not format_in_name(name):
             return _model(row_id, _other_shape(plain, catalog.architectures[row_id], catalog))
-        why = f"{_shown(name)} has the shape of {row_id}"
+        why = f"{_shown(name)} {OF_A_SHAPE} {row_id}"
         # A name that says how the weights are stored stays: the plan reads that from it.
         stored = plain if catalog.architectures.find_id(name) is None else name
         return Meaning(f"model {_shown(name)}", {MODEL: stored}, why) if format_in_name(name) else _model(row_id, why)
@@ -321,7 +322,7 @@ def _other_shape(name: str, row: Architecture, catalog: Catalog) -> str:
     if not catalog.architectures.names_another(name):
         return ""
     reads = "" if row.max_context is None else f", which reads {row.max_context} tokens"
-    return f"{_shown(name)} has the shape of {row.id}{reads}"
+    return f"{_shown(name)} {OF_A_SHAPE} {row.id}{reads}"
 
 
 def _has_size_of(name: str, row_id: str, catalog: Catalog) -> bool:

@@ -200,10 +200,11 @@ def with_listeners(tokens: list[Token], catalog: Catalog) -> list[Token]:
     keys = [token.text.casefold() for token in tokens]
     for at, match in enumerate(map(_size_of_listener().fullmatch, keys)):
         before, behind = [*keys[:at], ""][at - 1], [*keys, ""][at + 1]
-        is_called = (family in before and not tokens[at - 1].ends) or behind in words.size_joints
+        is_called = family in before and not before.startswith(f"{family}-") and not tokens[at - 1].ends
+        is_called |= key_of(behind) in words.model_words or behind in words.run_by["kinds"]
         goes_on = behind in words.run_by["sizes"]  # large-v3 turbo
         size = "" if match is None else f"{match['size']}{f'-{behind}' if goes_on else ''}"
-        row_id = catalog.architectures.find_id(f"{family}-{size}") if size and not behind.startswith("v") else None
+        row_id = catalog.architectures.find_id(f"{family}-{size}") if size and not behind[1:2].isdigit() else None
         if row_id is None or not any(family in key for key in keys):
             continue
         if is_called or keys[at] != size or "-" in keys[at]:

@@ -46,6 +46,7 @@ class Vocabulary:
     common: Words  # those of plain language that might be names, and most likely are none
     circumstances: Words  # those that could bear on a plan and that none follows
     tasks: ByWord  # what is done, by word
+    participles: Words  # those of a training that a model has behind it, where it is served
     suggests: ByWord  # what is done where no other word says it, by word
     suggests_little: Words  # words that suggest serving where nothing speaks against it
     of_memory: Words  # words that suggest serving of all models but networks of pictures
@@ -267,8 +268,7 @@ class Vocabulary:
 
     def field_of(self, word: str, task: str) -> str | None:
         """Return the field that a word names in a task."""
-        paths = self.fields.get(key_of(word), ())
-        return next((path for path in paths if path.rpartition(".")[0] in SECTIONS[task]), None)
+        return next((of for of in self.fields.get(key_of(word), ()) if of.rpartition(".")[0] in SECTIONS[task]), None)
 
     def start_of(self, words: Sequence[str]) -> int:
         """Return where words between what is counted and its number begin, which stand at the end of some keys."""

@@ -45,7 +45,8 @@ class FigureWords(NamedWords):
         is_first = self._is_apart(index, ",;") or self._name_before(index).endswith("ram")
         if is_first and hardware.MEMORY in (hardware.figures_of(self._span(index + 2, 1)) or {}):
             after = ""  # vram 24gb, ram 64gb
-        is_of = after == "of" or self._span(index + 2, 1) == "of"  # 16 GB of text, a 20 GB dataset of code
+        # 16 GB of text, 16gb available ram, a 20 GB dataset of code
+        is_of = after in {"of", *vocabulary().left_over} or self._span(index + 2, 1) == "of"
         behind = [after, *(key_of(self._span(index + at, 1)) for at in (2, 3, 4) if is_of)]
         behind = [*takewhile(lambda word: not word[:1].isdigit(), behind)] or [""]
         words, is_memory = vocabulary(), hardware.MEMORY in figure

@@ -270,7 +270,8 @@ class GuessedWords(DerivedValues):
         Neither stands beside a name that it may belong to.
         """
         index = self._tokens_before(text)
-        guessed = {at for at, (_, meaning) in self._taken.items() if meaning.why and models.MODEL in meaning.values}
+        models_named = ((at, meaning.why) for at, (_, meaning) in self._taken.items() if models.MODEL in meaning.values)
+        guessed = {at for at, why in models_named if why and models.OF_A_SHAPE not in why}
         named = guessed if self._task != FIT else set()  # names of algorithms are whole
         places = [at for at in (index - 1, index + 1) if 0 <= at < len(self._tokens)]
         fields = (settings.named_field(self._tokens[at].text, self._task, self._model) for at in places)

@@ -157,7 +157,8 @@ class MachineWords(RuledOutWords):
             start -= 2
         before = {"".join(keys[max(start - few, 0) : start]) for few in (1, 2, 3) if few <= start}
         is_used = not before.isdisjoint(measured[kind]) and not self._is_apart(start - 1, ",;?")
-        is_used |= any("".join(keys[index + 1 : index + 1 + few]) in measured[f"{kind} behind"] for few in (1, 2, 3))
+        is_behind = any("".join(keys[index + 1 : index + 1 + few]) in measured[f"{kind} behind"] for few in (1, 2, 3))
+        is_used |= is_behind and measured["ahead"].isdisjoint(keys[max(start - 1, 0) : start])  # in 3 hours now
         is_used |= kind == "time" and self._is_of_failure(start)
         is_less = self._is_number_at(index) and not measured[kind].isdisjoint(keys[start:index])
         is_used |= is_less and not self._is_in_clause(index, "due")  # 4xa100 only 19 tok/s; i need only 5, only 2 days
@@ -270,7 +271,8 @@ class MachineWords(RuledOutWords):
         held = words.measured["held"]
         few = next((few for few in (2, 3, 4) if key_of(self._span(index + 1, few)) in held), 0)
         nouns = self._nouns_of(index)
-        is_left = not nouns.isdisjoint(words.left_over) and nouns.isdisjoint(words.ram | words.disks)
+        behind = {key_of(self._span(index + 2, 1)), key_of(self._span(index + 3, 1))}  # 10gb left on disk
+        is_left = not nouns.isdisjoint(words.left_over) and (nouns | behind).isdisjoint(words.ram | words.disks)
         if not memory < whole or not (few or is_left):
             return None
         self._is_shared_card, left = True, round(whole - memory if few else memory)

@@ -25,7 +25,7 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
 from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, MANY, Question, Questions
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
-from capacity_tui.engine.plan.line.questions import OF_ALL, OF_BOX, clouds_in, price_in
+from capacity_tui.engine.plan.line.questions import OF_ALL, OF_BOX, clouds_in, days_until, price_in
 from capacity_tui.engine.plan.line.recognition.load_values import TOKENS_READ, LoadValues
 from capacity_tui.engine.plan.line.rented_time import DAY_HOURS, hours_a_day, lasts
 from capacity_tui.engine.units import HOUR_SECONDS, format_energy, format_money, parse_quantity
@@ -319,6 +319,9 @@ class MoneyWords(LoadValues):
                 self._limits.pop(index)
             elif is_served and figure == "time" and lasts(self._tokens, index):
                 self._taken[index] = 1, Meaning(f"the bill of {text}")
+                self._limits.pop(index)
+            elif not ends and days_until(self._tokens, index) is not None:
+                self._taken[index] = self._taken[index][0], Meaning(why=f"left out: until {text}, as requests come on")
                 self._limits.pop(index)
             else:
                 self._limits[index] = f"{JOB_LIMITS[figure].served}{sign}{most}"

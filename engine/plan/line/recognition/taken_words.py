@@ -13,7 +13,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
-from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_of_training, task_named
+from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_of_serving, is_of_training, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.recognition.machine_words import MachineWords
@@ -40,6 +40,8 @@ class TakenWords(MachineWords):
             index += self._taken[index][0] if index in self._taken else 1
 
     def _take(self, index: int, count: int, meaning: Meaning) -> None:
+        if meaning.values.keys() == {TASK} and self._is_past(self._span(index, count)):
+            meaning = Meaning("a trained model")
         tasks = {self._values.get(TASK), meaning.values.get(TASK)} - {None}
         if tasks == {TRAIN, FINETUNE} or (FIT in tasks and len(tasks) > 1):  # "train a LoRA", "does it fit"
             self._values.pop(TASK)
@@ -75,6 +77,15 @@ class TakenWords(MachineWords):
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
+
+    def _is_past(self, text: str) -> bool:
+        """Whether a word says what was done with a model that is served: ``our fine-tuned 8b for 60 users``."""
+        words = [token.text for token in self._tokens]
+        named = [(task_named(word) or Meaning()).values.get(TASK) for word in words]
+        is_served = INFER in named or any(is_of_serving(word, self._catalog) for word in words)
+        others = (word for word in words if not (word[:1].isdigit() or key_of(word) in vocabulary().participles))
+        is_served &= not any(is_of_training(word, self._catalog) for word in others)
+        return key_of(text) in vocabulary().participles and is_served
 
     def _modules_of_memory(self, index: int, count: int, meaning: Meaning) -> Meaning:
         """Take modules of memory for the host's: ``RAM 2x32GB``, ``64GB RAM (2x32GB)``."""
