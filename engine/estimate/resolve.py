@@ -180,9 +180,6 @@ def _with_notes(cluster: Cluster, plan: Plan, family: Family, weights: str, cata
         notes.append(f"{printable(name)} has the shape of {family.id}")
     if not plan.is_inference and plan.training.framework is not None:
         notes += _counted_as(plan.training.framework, catalog)
-    rank = None if plan.is_inference else catalog.optimizers.find(plan.training.optimizer).rank
-    if rank is not None and plan.training.optimizer_rank is None:
-        notes.append(f"states of rank {rank} ({Key.TRAINING_OPTIMIZER_RANK}), projected in no time")
     if weights:
         notes.append(weights)
     return replace(cluster, assumed=(*cluster.assumed, *(note for note in notes if note not in cluster.assumed)))

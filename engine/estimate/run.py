@@ -172,6 +172,7 @@ class OptimizerNumbers:
     outer_traffic: Number  # the same of embedding and head
     flops: Number  # element-wise operations for a parameter in a step
     newton_schulz_steps: Number  # iterations that orthogonalize the update of a matrix, 0 without
+    assumed_rank: Number  # rank of its states where they have one that the plan does not say, else 0
 
     @property
     def multiplies_matrices(self) -> object:
@@ -246,6 +247,7 @@ def training_numerics(
             outer_traffic=passes * (2.0 * vector + values + gradient_bytes if optimizer.matrices_only else traffic),
             flops=optimizer.flops_per_parameter,
             newton_schulz_steps=float(optimizer.newton_schulz_steps or 0),
+            assumed_rank=0.0 if training.optimizer_rank else float(optimizer.rank or 0),
         ),
     )
 

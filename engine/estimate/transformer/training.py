@@ -24,9 +24,9 @@ from capacity_tui.engine.estimate.transformer.memory_terms import TrainingMemory
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import ModelFacts, Phase, Schedule, Work
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models.transformer import forward_attention_flops, forward_flops_per_token, output_weights
-from capacity_tui.engine.numeric import Number, added, any_true, where
+from capacity_tui.engine.numeric import Number, added, any_true, largest, where
 
 METHOD = "operator roofline with collectives and pipeline schedule; memory term by term"
 LOSS, LEAST_LOSS = Figure.TRAINING_EXPECTED_LOSS, Figure.TRAINING_LEAST_LOSS
@@ -251,6 +251,9 @@ def _assumed(run: TransformerRun, chosen: TransformerRun) -> Iterator[str]:
         yield "linear layers in 16 bits: casts to the narrow type would cost more than its products save"
     if any_true(run.numerics.optimizer.multiplies_matrices):
         yield WHOLE_MATRICES
+    if any_true(run.numerics.optimizer.assumed_rank > 0):
+        rank = largest(run.numerics.optimizer.assumed_rank)
+        yield f"states of rank {rank:.0f} ({Key.TRAINING_OPTIMIZER_RANK}), projected in no time"
     if any_true(run.objective.generates > 0):
         yield ELSEWHERE
     if any_true(run.shape.experts > 0) and any_true(run.adapter.inputs.up + run.adapter.inputs.down > 0):

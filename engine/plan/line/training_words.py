@@ -28,7 +28,6 @@ _FEWEST_ROWS = 1000  # Fewer may be nodes or devices
 _REWARDED = ("ppo",)  # What has a critic and a reward model
 _CRITIC = "critic"  # Which learns as the policy does
 _REWARD = "reward"  # Of a function too, where no model is named
-_SHARDING = "fsdp"  # What shards over all devices by itself
 _WITH_ROLES = (*_REWARDED, "grpo", "dpo", "kto")
 _FARTHEST_PART = 8  # Words that say what is offloaded, and to where
 _ROWS, _FEATURES = f"{OWN_PARAMETERS}n", f"{OWN_PARAMETERS}p"
@@ -213,9 +212,10 @@ class TrainingWords(SampleWords):
 
     def _groups_of_nodes(self) -> None:
         """Shard over all devices as ``fsdp`` does by itself, and within each node where the line says so: ``hsdp``."""
-        is_sharded = self._values.get(Key.TRAINING_FRAMEWORK) == _SHARDING and self._degree(Key.HARDWARE_DEVICES) > 1
+        framework = str(self._values.get(Key.TRAINING_FRAMEWORK))
+        is_sharded = framework in vocabulary().every["sharding"] and self._degree(Key.HARDWARE_DEVICES) > 1
         if is_sharded and not {Key.PARALLELISM_ZERO, *DEGREES_OF_MODEL} & self._values.keys():
-            self._assume(Key.PARALLELISM_ZERO, 3, f"{_SHARDING}: weights, gradients and states shared by all devices")
+            self._assume(Key.PARALLELISM_ZERO, 3, f"{framework}: weights, gradients and states shared by all devices")
         if not self._is_sharded_in_nodes() or Key.PARALLELISM_SHARD in self._values:
             return
         row = self._catalog.accelerators.get(str(self._values.get(Key.HARDWARE_NAME)))

@@ -329,7 +329,8 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         times = _TIMES.fullmatch(token.text)
         after = tokens[index + 1].text if index + 1 < len(tokens) else ""
         thousands = _THOUSANDS_OF.fullmatch(token.text) if after[:1].isalpha() and after.endswith("s") else None
-        count = int(times[1]) if times else None if token.ends else counts.get(key_of(token.text))
+        is_over = token.ends and _is_named(tokens[index + 1 : index + 1 + _LONGEST_NAME], catalog)  # it is due. 4090
+        count = int(times[1]) if times else None if is_over else counts.get(key_of(token.text))
         count = round(float(thousands[1]) * 1000) if thousands else count  # 24k H100s
         count = _ordinal(tokens, index, catalog) or count
         before = [key_of(earlier.text) for earlier in tokens[max(index - 2, 0) : index]]

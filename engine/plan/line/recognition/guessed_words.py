@@ -47,9 +47,10 @@ _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how m
 _LIKE = re.compile(r"([a-z]+)[\d.]*-(?:style|like|type|based|class)", re.IGNORECASE)
 _DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*", re.IGNORECASE)  # 1am, 2nd, v2
 _LANES = re.compile(
-    r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d|\d+h/[a-z]+|\d+%/\d+%|\d\.\d+x|\w[\w.]*\(\)", re.I
+    r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d|\d+h/[a-z]+|\d+%/\d+%|\d\.\d+x|\w[\w.]*\(\)|\d{1,2}-?ch",
+    re.IGNORECASE,
 )
-"""Lanes of a slot, height of a box, cores, hours, shares: ``x8``, ``4U``, ``8c/16t``, ``30h/week``, ``43%/57%``."""
+"""Lanes of a slot, cores, hours, shares, channels: ``x8``, ``8c/16t``, ``43%/57%``, ``12ch``."""
 _FLAT = ("1d", "2d")  # Dimensions of data rather than days
 _DIGITS_OF_MANY = 4  # Of a number that is no release and no few of something
 _VOWELS = frozenset("aeiouy")  # Words without any are short for something

@@ -161,12 +161,12 @@ class LineWords:
         """
         text, names = self._tokens[index].text, {self._span(end - 1, 1): (end, taken.why) for end, taken in named}
         pieces = {name: re.split("[-_]", name.casefold()) for name in names}
-        if any(text.casefold() in of for of in pieces.values()):
-            return Meaning()  # lora 7b 3060, is a 7b possible
         is_assumed = any(entry.key == Key.TASK for entry in self._assumed)
         is_size = any(why or (is_assumed and end == index) for end, why in names.values())
         if not (self._task == FINETUNE or is_size) or length in self._values:
             return None
+        if any(text.casefold() in of for of in pieces.values()):
+            return Meaning()  # lora 7b 3060, is a 7b possible
         for name, (end, why) in names.items():
             if why and end == index and not any(map(models.is_size, pieces[name])):
                 hint = f"write {text} alone for a usual model of that size, or {text[:-1]}B tokens; {why}"
