@@ -243,6 +243,13 @@ def test_what_a_plan_does_not_follow_is_said(text: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["gpt-oss-120b --n-cpu-moe 28 3090 ryzen 7950x", "llama 70b q4 -ngl 30 3090 ryzen 7950x"]
+)
+def test_a_processor_that_runs_a_part_of_the_model_has_its_effect(text: str) -> None:
+    assert not any("ryzen 7950x: no effect" in remark for remark in plan_of_line(read_line(text)).remarks)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "64 h100 with 8x400G IB per node, 70b, 2T tokens",
