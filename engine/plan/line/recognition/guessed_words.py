@@ -77,9 +77,7 @@ class GuessedWords(DerivedValues):
             return 1, Meaning(fault=fault)
         if settings.is_number(text):
             return 1, self._bare_number(index)
-        again = models.resembling_model(text, self._catalog) or Meaning()  # train XGBoost with an XGBClassifier
-        is_again = again.values.get(models.MODEL, "") == self._values.get(models.MODEL)
-        return 1, _NOTHING if is_again or is_near_filler(text) else self._data_like(text) or self._similar(text)
+        return 1, _NOTHING if is_near_filler(text) else self._data_like(text) or self._similar(text)
 
     def _around(self, index: int) -> tuple[int, Meaning] | None:
         """Leave out a number of what stands around devices, or of a release: ``4 racks``, ``x8``, ``windows 11``."""
