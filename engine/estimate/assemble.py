@@ -28,7 +28,7 @@ from capacity_tui.engine.estimate.serving.rates import inference_speed
 from capacity_tui.engine.estimate.timing.reliability import ReliabilityEstimate, reliability
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST, StepTime, step_time
 from capacity_tui.engine.estimate.work import Phase, Work
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import DeviceFact, Figure
 from capacity_tui.engine.numeric import Flags, Number, OnDemand, added, any_true, first_label, where
 from capacity_tui.engine.plan import PricingSection
 from capacity_tui.engine.record import dataclass
@@ -90,8 +90,8 @@ ridge_point = formula(
     unit="FLOP/B",
     source=ROOFLINE,
     part=Figure.BOTTLENECK_RIDGE_POINT,
-    peak=("dense peak in the type used, FLOP/s", "FLOP/s", "hardware.peaks"),
-    bandwidth=("memory bandwidth, B/s", "B/s", ("hardware.host_bandwidth", "hardware.bandwidth")),
+    peak=("dense peak in the type used, FLOP/s", "FLOP/s", DeviceFact.PEAKS),
+    bandwidth=("memory bandwidth, B/s", "B/s", (DeviceFact.HOST_BANDWIDTH, DeviceFact.BANDWIDTH)),
 )
 
 model_flops_utilization = formula(
@@ -101,7 +101,7 @@ model_flops_utilization = formula(
     part=Figure.MFU,
     model_flops=("FLOPs of the model in a step, over all devices", "FLOP", "step_flops"),
     step_seconds=("seconds of a step", "s", "held_step_seconds"),
-    peak=("dense peak of one device in the type used, FLOP/s", "FLOP/s", "hardware.peaks"),
+    peak=("dense peak of one device in the type used, FLOP/s", "FLOP/s", DeviceFact.PEAKS),
     devices="how many there are",
 )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.constraint import ASSUMED, Constraint
 from capacity_tui.engine.estimate.derivation import formula
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import DeviceFact, Figure
 from capacity_tui.engine.numeric import Flags, Labels, Number, any_true, largest_label, mean
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
@@ -126,7 +126,7 @@ kept_reserve = formula(
     source="PyTorch's caching allocator gives blocks that nothing uses back before an allocation fails (alloc_retries)",
     part=Figure.MEMORY_RESERVE,
     wanted=("bytes it would keep", "B", "reserve_bytes"),
-    capacity=("bytes of the device", "B", "hardware.memory_bytes"),
+    capacity=("bytes of the device", "B", DeviceFact.MEMORY_BYTES),
     allocated=("bytes of all parts inside the allocator", "B"),
     context=("bytes outside it", "B", "context_bytes"),
     fragmentation="share of these bytes that lie in blocks in use, and cannot be given back",

@@ -11,7 +11,7 @@ from capacity_tui.engine.cluster import Cluster, Interruptions, Price, grid_of
 from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate
 from capacity_tui.engine.estimate.timing.reliability import checkpoint_period, checkpoint_seconds, interruption_surplus
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import DeviceFact, Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import PricingSection
 from capacity_tui.engine.uncertainty import Interval
@@ -37,7 +37,7 @@ job_usd = formula(
     source="Patel et al. 2024: power between idle and limit, by what bounds the kernels; shares in coefficients.yaml",
     part=Figure.ENERGY_WATTS_AVERAGE,
     devices="how many",
-    limit=("power limit of one, W", "W", "hardware.tdp_watts"),
+    limit=("power limit of one, W", "W", DeviceFact.TDP_WATTS),
     idle="share of it that a device draws idle",
     arithmetic=("share of the rest that kernels bound by arithmetic draw", "", "coefficients.arithmetic-power"),
     computing="share of the time in such kernels",

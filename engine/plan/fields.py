@@ -187,10 +187,6 @@ def _has_load(plan: Plan) -> bool:
     return plan.inference.is_load
 
 
-def _leaves_some_to_the_host(plan: Plan) -> bool:
-    return (plan.inference.gpu_layers, plan.inference.host_expert_layers) != (None, None)
-
-
 def _has_plain_base(plan: Plan) -> bool:
     training = plan.training
     return training.quantization is None and (training.adapter is None or training.adapter.kind != "qlora")
@@ -240,8 +236,7 @@ CONDITIONS: Mapping[Condition, Need] = {
     "claim": Need("needs an engine that claims memory: vllm or sglang", lambda context: not context.claims_memory),
     "accelerator": Need("needs an accelerator", lambda context: context.on_processor is True),
     "host at work": Need(
-        "needs a part of the model in host memory: here the devices hold all of it",
-        lambda context: context.serves and not _leaves_some_to_the_host(context.plan),
+        "needs layers or experts in host memory", lambda context: context.serves and not context.plan.is_split_with_host
     ),
     "own memory": Need(
         "needs devices with memory of their own: here it is the host's already",

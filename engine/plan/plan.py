@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.rows import LevelRow
-from capacity_tui.engine.keys import Key
+from capacity_tui.engine.keys import ON_HOST, Key
 from capacity_tui.engine.plan.sections import (
     DataSection,
     InferenceSection,
@@ -153,6 +153,11 @@ class Plan(Section):
         if any(scenario.scenarios for scenario in self.scenarios.values()):
             raise ValueError("a scenario has none of its own")
         return self
+
+    @property
+    def is_split_with_host(self) -> bool:
+        """Whether layers or experts of a served model lie in host memory."""
+        return any(self.value(path) is not None for path in ON_HOST)
 
     @property
     def is_inference(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.keys import Key
+from capacity_tui.engine.keys import ON_HOST, Key
 from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import Plan, edited
@@ -24,7 +24,6 @@ from capacity_tui.engine.solve.modes.modes import fill
 from capacity_tui.engine.units import format_bytes
 
 OF_LAYERS = "layers on the host"  # What engines are usual for that keep some of a model there
-ON_HOST = (Key.INFERENCE_HOST_EXPERT_LAYERS, Key.INFERENCE_GPU_LAYERS)  # What of a model lies there
 _ROOM = {"memory_mib": 1_000_000_000}  # Of a device that has room for anything
 _METHODS = ("full", "lora", "qlora")  # Of fine-tuning, where a line says none
 _USERS, _BATCH, _CHECKPOINTING = Key.INFERENCE_USERS, Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_CHECKPOINTING

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog, counted, key_of, load_catalog
 from capacity_tui.engine.errors import CapacityError, Place, PlanError, refuse_all
 from capacity_tui.engine.estimate import resolve_plan
 from capacity_tui.engine.estimate.serving import released_format, vendor_of
-from capacity_tui.engine.keys import JOB_LIMITS, Key
+from capacity_tui.engine.keys import JOB_LIMITS, ON_HOST, Key
 from capacity_tui.engine.plan import DETECTED, Assumption, HardwareSection, Plan, edited
 from capacity_tui.engine.plan.line import FINETUNE, FIT, INFER, TRAIN, Asked, OneLine, vocabulary
 from capacity_tui.engine.record import dataclass
@@ -19,7 +19,7 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.answers import LargestModel, largest_model, open_plan, usual_models
 from capacity_tui.engine.solve.idle_words import idle_words
 from capacity_tui.engine.solve.line_job import job_words, rent_words
-from capacity_tui.engine.solve.line_memory import OF_LAYERS, ON_HOST, is_asked_for_memory, layers_asked, memory_words
+from capacity_tui.engine.solve.line_memory import OF_LAYERS, is_asked_for_memory, layers_asked, memory_words
 from capacity_tui.engine.solve.modes.modes import with_placeholders
 from capacity_tui.engine.units import format_count, parse_quantity
 
@@ -193,7 +193,7 @@ def _usual_engine(
         return None
     maker = vocabulary().makers[0] if is_open else vendor_of(resolved.cluster.device, catalog)
     row = None if is_open else catalog.accelerators.get(resolved.cluster.device.id)
-    has_layers = any(plan.value(path) is not None or asked == path for path in ON_HOST)
+    has_layers = plan.is_split_with_host or asked in ON_HOST
     kinds = (
         (OF_LAYERS if has_layers else None, f"with {OF_LAYERS}"),
         (weights.family, f"of {weights.family} weights"),

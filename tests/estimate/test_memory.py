@@ -248,12 +248,12 @@ def test_states_of_low_rank_are_of_its_size(optimizer: str, projections: int) ->
     assert float(run.numerics.optimizer.outer_state_bytes) == 8
 
 
-@pytest.mark.parametrize(("rank", "is_said"), [(None, True), (64, False)])
-def test_a_rank_of_states_that_nobody_gives_is_said(rank: int | None, is_said: bool) -> None:
+@pytest.mark.parametrize(("rank", "is_shown"), [(None, True), (64, False)])
+def test_a_rank_of_states_that_nobody_gives_is_shown(rank: int | None, is_shown: bool) -> None:
     training = {"optimizer": "galore", "optimizer_rank": rank, "tokens": 1e9}
     plan = {"task": "train", "model": {"name": "gpt2"}, "hardware": {"name": "l4"}, "training": training}
     assumed = estimate_plan(Plan.model_validate(plan)).estimate.basis.assumed
-    assert any("rank 128" in note for note in assumed) == is_said
+    assert any("rank 128" in note for note in assumed) == is_shown
 
 
 @pytest.mark.parametrize("model", ["llama-3-8b", "gpt2", "t5-11b", "mixtral-8x7b", "deepseek-v3", "gemma-3-27b"])

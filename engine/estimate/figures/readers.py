@@ -21,7 +21,7 @@ from capacity_tui.engine.estimate.result import (
 )
 from capacity_tui.engine.estimate.timing.reliability import ReliabilityEstimate
 from capacity_tui.engine.estimate.work import ModelFacts
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import DeviceFact, Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty import Interval, existing
 from capacity_tui.engine.units import PERCENT
@@ -112,7 +112,7 @@ memory_used = formula(
     source="what the driver shows over what a device has",
     part=Figure.MEMORY_UTILIZATION_PERCENT,
     reserved=("bytes the driver shows", "B"),
-    capacity=("usable bytes of the device", "", "hardware.memory_bytes"),
+    capacity=("usable bytes of the device", "", DeviceFact.MEMORY_BYTES),
 )
 
 

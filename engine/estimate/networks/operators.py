@@ -20,6 +20,7 @@ from capacity_tui.engine.estimate.timing.roofline import (
     unpacking_bytes,
 )
 from capacity_tui.engine.estimate.work import Direction, Operator
+from capacity_tui.engine.keys import DeviceFact
 from capacity_tui.engine.models.networks import Layer
 from capacity_tui.engine.numeric import Number, any_true
 
@@ -131,7 +132,7 @@ fed_rate = formula(
     unit="FLOP/s",
     source="efficiency.yaml: every processor gathers the windows of an image, whatever its matrix units could multiply",
     product=("of a matrix product of its shape, FLOP/s", "FLOP/s", "gemm_rate"),
-    units=("processors of the device", "", "hardware.units"),
+    units=("processors of the device", "", DeviceFact.UNITS),
     unit_rate="FLOP/s for which one of them gathers operands of 2 bytes",
     element_bytes=("bytes of an operand", "B"),
 )
@@ -206,7 +207,7 @@ order_bytes = formula(
     m="rows",
     n="columns",
     k="inner length",
-    units=("processors of the device that work on tiles side by side", "", "hardware.units"),
+    units=("processors of the device that work on tiles side by side", "", DeviceFact.UNITS),
 )
 def split_depth(m: Number, n: Number, k: Number, units: Number) -> Number:
     """Parts into which the inner length is split, so that every processor has tiles to work on."""
@@ -247,7 +248,7 @@ network_bandwidth = formula(
     unit="B/s",
     source="coefficients.yaml: a processor works through so many elements, however few bytes they have",
     stream=("what large copies reach, B/s", "B/s", "reached_bandwidth"),
-    units=("processors of the device", "", "hardware.units"),
+    units=("processors of the device", "", DeviceFact.UNITS),
     unit_elements="elements that one of them reads or writes in a second",
     element_bytes=("bytes of an element", "B"),
 )

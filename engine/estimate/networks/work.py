@@ -17,7 +17,7 @@ from capacity_tui.engine.estimate.networks.run import NetworkRun, network_run
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds, all_reduce_seconds
 from capacity_tui.engine.estimate.transformer.memory_terms import GRADIENTS, OPTIMIZER, host_bytes, sharded_bytes
 from capacity_tui.engine.estimate.work import Collective, ModelFacts, Phase, Schedule, Work
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import DeviceFact, Figure
 from capacity_tui.engine.models.networks import NetworkSpec
 from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.plan import Plan
@@ -180,7 +180,7 @@ workspace_bytes = formula(
     unit="B",
     source="PyTorch tries the next algorithm of cuDNN where the workspace of one cannot be allocated (Conv_v7.cpp)",
     transformed=("bytes of the transformed input and output", "B", "transformed_bytes"),
-    capacity=("bytes of the device", "B", "hardware.memory_bytes"),
+    capacity=("bytes of the device", "B", DeviceFact.MEMORY_BYTES),
     context=("bytes outside the allocator", "B", "context_bytes"),
     fragmentation="what the allocator holds beyond its peak, as a share of it",
     others=("bytes of all else", "B"),

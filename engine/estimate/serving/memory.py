@@ -10,7 +10,7 @@ import numpy as np
 from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import DeviceFact, Figure
 from capacity_tui.engine.models.transformer import cache_elements
 from capacity_tui.engine.numeric import Number, added, any_true, largest, where
 from capacity_tui.engine.record import dataclass
@@ -111,7 +111,7 @@ def logit_bytes(rows: Number, vocab: Number, tp: Number) -> Number:
     "claimed = needed + share · (capacity - needed) if claims_free else share · capacity",
     unit="B",
     source="vLLM: gpu_memory_utilization; TensorRT-LLM: free_gpu_memory_fraction",
-    capacity=("usable device memory", "", "hardware.memory_bytes"),
+    capacity=("usable device memory", "", DeviceFact.MEMORY_BYTES),
     share="share it takes",
     needed=("bytes of everything but the cache", "B"),
     claims_free="1 where the share is of the memory that is left free",

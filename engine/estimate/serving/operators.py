@@ -24,6 +24,7 @@ from capacity_tui.engine.estimate.timing.roofline import (
     tiled_rows,
 )
 from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.keys import DeviceFact
 from capacity_tui.engine.models.transformer import (
     attended_at_end,
     attended_of_sequence,
@@ -90,10 +91,10 @@ def distinct_experts(experts: Number, active: Number, tokens: Number) -> Number:
     "bandwidth = min(memory · stream · share, units · unit_bandwidth, unpacked)",
     unit="B/s",
     source="memory bandwidth, bytes a unit keeps in flight, and arithmetic that unpacks weights",
-    memory=("memory bandwidth, B/s", "B/s", ("hardware.host_bandwidth", "hardware.bandwidth")),
+    memory=("memory bandwidth, B/s", "B/s", (DeviceFact.HOST_BANDWIDTH, DeviceFact.BANDWIDTH)),
     stream="share of it that large copies reach",
     share="what the engine's kernels reach of that",
-    units=("processors of the device", "", "hardware.units"),
+    units=("processors of the device", "", DeviceFact.UNITS),
     unit_bandwidth=("most one of them streams, B/s", "B/s"),
     unpacked=("bytes of packed weights that its arithmetic unpacks in a second", "B/s"),
 )

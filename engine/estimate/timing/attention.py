@@ -9,6 +9,7 @@ from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import OTHER, AttentionKernel, Framework
 from capacity_tui.engine.cluster import Device, device_setting
 from capacity_tui.engine.estimate.derivation import equation, formula
+from capacity_tui.engine.keys import DeviceFact
 from capacity_tui.engine.machine import Setting
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import FASTEST, UNNAMED
@@ -141,7 +142,7 @@ busy_units = formula(
     unit="",
     source="a block of threads for each head and sequence keeps no more units busy",
     heads="heads of all sequences on the device",
-    units=("processors of the device", "", "hardware.units"),
+    units=("processors of the device", "", DeviceFact.UNITS),
 )
 
 # Operations of vector units in which a token attends to packed keys and values.

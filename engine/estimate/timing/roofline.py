@@ -10,6 +10,7 @@ from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.work import Operator, Work
+from capacity_tui.engine.keys import DeviceFact
 from capacity_tui.engine.numeric import Curve, Number, any_true, where
 
 TILE_ROWS, TILE_COLUMNS = counted("tile-rows"), counted("tile-columns")
@@ -35,9 +36,9 @@ reached_share = formula(
     m=("rows", "", "tiled_rows"),
     n=("columns", "", "padded"),
     k=("inner length", "", "padded"),
-    peak=("dense peak, FLOP/s", "FLOP/s", "hardware.peaks"),
+    peak=("dense peak, FLOP/s", "FLOP/s", DeviceFact.PEAKS),
     reach=("share of the peak that large products sustain", "", ("reached_share", "grouped_share")),
-    units=("processors of the device that work on tiles side by side", "", "hardware.units"),
+    units=("processors of the device that work on tiles side by side", "", DeviceFact.UNITS),
     fill="waves of tiles lost to the last, partly filled one",
     ramp="inner length at which half the rate is reached",
 )
@@ -131,7 +132,7 @@ reached_bandwidth = formula(
     "bandwidth = datasheet · share",
     unit="B/s",
     source="efficiency.yaml: what copies and element-wise kernels reach of memory, and of the link to the host",
-    datasheet=("bandwidth of the datasheet, B/s", "B/s", ("hardware.host_bandwidth", "hardware.bandwidth")),
+    datasheet=("bandwidth of the datasheet, B/s", "B/s", (DeviceFact.HOST_BANDWIDTH, DeviceFact.BANDWIDTH)),
     share=("share of it that such kernels reach", "", "coefficients.host-stream"),
 )
 

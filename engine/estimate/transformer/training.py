@@ -24,7 +24,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import TrainingMemory
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import ModelFacts, Phase, Schedule, Work
-from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.keys import DeviceFact, Figure, Key
 from capacity_tui.engine.models.transformer import forward_attention_flops, forward_flops_per_token, output_weights
 from capacity_tui.engine.numeric import Number, added, any_true, largest, where
 
@@ -140,7 +140,7 @@ held_step_seconds = formula(
     source="Chowdhery et al. 2022: what model FLOPs utilization is, read the other way round",
     model_flops=("FLOPs of the model in a step, over all devices", "FLOP", "step_flops"),
     mfu="share of the peak that they reach",
-    peak=("dense peak of one device in the type used, FLOP/s", "FLOP/s", "hardware.peaks"),
+    peak=("dense peak of one device in the type used, FLOP/s", "FLOP/s", DeviceFact.PEAKS),
     devices="how many there are",
 )
 
@@ -253,7 +253,7 @@ def _assumed(run: TransformerRun, chosen: TransformerRun) -> Iterator[str]:
         yield WHOLE_MATRICES
     if any_true(run.numerics.optimizer.assumed_rank > 0):
         rank = largest(run.numerics.optimizer.assumed_rank)
-        yield f"states of rank {rank:.0f} ({Key.TRAINING_OPTIMIZER_RANK}), projected in no time"
+        yield f"optimizer states of rank {rank:.0f} ({Key.TRAINING_OPTIMIZER_RANK}), without the time of projections"
     if any_true(run.objective.generates > 0):
         yield ELSEWHERE
     if any_true(run.shape.experts > 0) and any_true(run.adapter.inputs.up + run.adapter.inputs.down > 0):

@@ -19,7 +19,7 @@ from capacity_tui.engine.plan.line.lexicon.setting_words import amount_of, is_ti
 from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
 from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, split
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import OneLine, Word
+from capacity_tui.engine.plan.line.lexicon.words import GIVEN_TWICE, OneLine, Word
 from capacity_tui.engine.plan.line.reading import read_line
 from capacity_tui.engine.plan.line.recognition.derived_values import WITH_OR_WITHOUT
 from capacity_tui.engine.record import dataclass
@@ -36,8 +36,8 @@ _CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in 
 _OVER = re.compile(r"\bover(?=.* worth)", re.IGNORECASE)  # Is a 4090 over a 3090 worth it
 _MEMORY_BEHIND = re.compile(r"^\s*\(?\d+\s?gb?\b\)?(?:\s*vram\b)?", re.IGNORECASE)  # gtx 1660 super 6gb
 _NAMES = frozenset({Key.MODEL_NAME, Key.HARDWARE_NAME})
-_TWICE, _NO_FAULT = frozenset(f"{name} is given twice" for name in _NAMES), PlanError("")
-_AGAIN = frozenset({*_TWICE, f"{Key.HARDWARE_DEVICES} is given twice"})
+_TWICE, _NO_FAULT = frozenset(f"{name} {GIVEN_TWICE}" for name in _NAMES), PlanError("")
+_AGAIN = frozenset({*_TWICE, f"{Key.HARDWARE_DEVICES} {GIVEN_TWICE}"})
 _COMMA = re.compile(r"\s*,\s*(?:(?:and|or) )?|\s+and\s+")
 _SIZES_LISTED = re.compile(rf"\b\d[\d.]*b(?:(?:{_COMMA.pattern})\d[\d.]*b\b)+", re.IGNORECASE)
 _HARDWARE, _CORES = "hardware", f"{OWN_PARAMETERS}n_jobs"  # Cores that an algorithm runs on

@@ -14,7 +14,16 @@ from capacity_tui.engine.plan.line.lexicon.similarity import is_plain
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import split
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import INFER, Meaning, OneLine, Word
+from capacity_tui.engine.plan.line.lexicon.words import (
+    GIVEN_TWICE,
+    INFER,
+    OF_WHAT,
+    REFUSED,
+    WHOSE_MEMORY,
+    Meaning,
+    OneLine,
+    Word,
+)
 
 _NOTHING = Meaning()
 _OF_HARDWARE, _OF_LOAD = "hardware.", "inference."  # What fields begin with that only transformers have
@@ -23,8 +32,6 @@ _FEWEST_WORDS = 2  # Of a clause that tells something
 _COUNT = re.compile(r"^\d+\s*[x×*]?\s*")  # Of devices, before their name
 _OPEN = "not answered:"  # What a remark on questions begins with
 _OF_A_RUN = frozenset({models.MODEL, hardware.NAME, hardware.DEVICES})  # What tells one run from another
-_OF_WHAT = "a share of what?"
-_TWICE, _REFUSED, _WHOSE = "is given twice", "cannot be planned", "whose memory is this?"  # Ends of titles of faults
 
 Reader = Callable[[str], OneLine]
 
@@ -110,7 +117,7 @@ def _without_narration(line: OneLine, read: Reader) -> OneLine | None:
     """
     faulty = [word for word in line.words if _is_faulty(word, line)]
     titles = [word.meaning.fault.title for word in faulty if word.meaning.fault is not None]
-    twice = {title.removesuffix(_TWICE).strip() for title in titles if title.endswith(_TWICE)}
+    twice = {title.removesuffix(GIVEN_TWICE).strip() for title in titles if title.endswith(GIVEN_TWICE)}
     clauses = [place for place in _clauses(line.text) if faulty and _is_narration(line.text[slice(*place)])]
     repeated = [place for place in clauses if any(map(_repeats, _words_in(line, place)))]
     earlier = [place for place in clauses if any(twice & word.meaning.values.keys() for word in _words_in(line, place))]
@@ -145,7 +152,7 @@ def _words_in(line: OneLine, place: tuple[int, int]) -> list[Word]:
 
 
 def _repeats(word: Word) -> bool:
-    return word.meaning.fault is not None and word.meaning.fault.title.endswith(_TWICE)
+    return word.meaning.fault is not None and word.meaning.fault.title.endswith(GIVEN_TWICE)
 
 
 def _bounds(line: OneLine) -> set[str]:
@@ -162,7 +169,7 @@ def _is_of_another_run(clause: str) -> bool:
 def _is_asked_back(word: Word, text: str) -> bool:
     """Whether what is wrong with a word is for who wrote it to tell: a model of no plan, a memory of who knows what."""
     title = "" if word.meaning.fault is None else word.meaning.fault.title
-    return title.endswith(_REFUSED) or title == _OF_WHAT or (title == _WHOSE and text.count(word.text) == 1)
+    return title.endswith(REFUSED) or title == OF_WHAT or (title == WHOSE_MEMORY and text.count(word.text) == 1)
 
 
 def _is_faulty(word: Word, line: OneLine) -> bool:

@@ -10,7 +10,7 @@ from itertools import pairwise, permutations
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.keys import ON_HOST, Figure, Key
 from capacity_tui.engine.plan.line.lexicon.quantities import OF_ONE, duration_of, sum_of
 from capacity_tui.engine.plan.line.lexicon.question_words import (
     CHEAPEST,
@@ -223,7 +223,7 @@ def _offloads(tokens: Sequence[Token], values: Mapping[str, object]) -> bool:
     keys = [key_of(token.text) for token in tokens]
     spans = ("".join(keys[at : at + count]) for at in range(len(keys)) for count in range(1, MOST_WORDS + 1))
     paths = (vocabulary().needs.get(span, ("", ""))[0] for span in spans)
-    placed = {Key.INFERENCE_GPU_LAYERS, Key.INFERENCE_HOST_EXPERT_LAYERS, Key.PARALLELISM_OFFLOAD}
+    placed = {*ON_HOST, Key.PARALLELISM_OFFLOAD}
     is_open = HALF not in keys and values.keys().isdisjoint(placed)
     return is_open and Key.INFERENCE_GPU_LAYERS in paths
 

@@ -25,6 +25,7 @@ from capacity_tui.engine.plan.line.lexicon.words import (
     FINETUNE,
     FIT,
     INFER,
+    REFUSED,
     TRAIN,
     Asked,
     Assumption,
@@ -343,7 +344,7 @@ class _Line(TrainingWords):
     def _alone(self, text: str) -> tuple[int, Meaning] | None:
         """Recognize a name of a value, a field glued to its number, or a word that says nothing."""
         if (hint := self._refusal(text)) is not None:
-            return 1, Meaning(fault=PlanError(f"{text!r} cannot be planned", hint=hint))
+            return 1, Meaning(fault=PlanError(f"{text!r} {REFUSED}", hint=hint))
         key, words = key_of(text), vocabulary()
         if key in words.counts:
             return 1, _NOTHING

@@ -21,6 +21,7 @@ from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, As
 from capacity_tui.engine.plan.line.option_words import WHOLE_BITS
 from capacity_tui.engine.plan.line.recognition.derived_values import DEGREES_OF_MODEL
 from capacity_tui.engine.plan.line.sample_words import SampleWords
+from capacity_tui.engine.plan.sections import FULL
 from capacity_tui.engine.units import parse_count
 
 _PARTS = re.compile("[_=-]")  # offload_param=cpu
@@ -35,7 +36,6 @@ _KEPT = ("parameters", "optimizer", "activations")  # What is offloaded, with le
 _STAGE, _PHASE = "stage", "phase"
 _OPTIMIZER_NAME = "named"  # An optimizer that is offloaded, or whose name alone stands before "on cpu"
 _BROAD = "tf32"  # Of products in 32 bits, of which a run in 16 has none
-_FULL = "full"  # The method that trains all weights
 
 
 class TrainingWords(SampleWords):
@@ -254,10 +254,10 @@ class TrainingWords(SampleWords):
     def _states_of_a_rank(self) -> None:
         """Train all weights with an optimizer of low rank, and take a rank for that of its states: ``galore r 128``."""
         row = self._catalog.optimizers.get(str(self._values.get(Key.TRAINING_OPTIMIZER)))
-        if row is None or row.rank is None or self._values.get(METHOD, _FULL) != _FULL:
+        if row is None or row.rank is None or self._values.get(METHOD, FULL) != FULL:
             return
         if self._task == FINETUNE:
-            self._values.setdefault(METHOD, _FULL)
+            self._values.setdefault(METHOD, FULL)
         if (rank := self._values.pop(Key.TRAINING_ADAPTER_RANK, None)) is not None:
             self._values[Key.TRAINING_OPTIMIZER_RANK] = rank
 

@@ -116,8 +116,7 @@ class Bounds:
             model = ModelSection(name=str(change[NAME])) if NAME in change else self.plan.model
             given = change.get(Key.INFERENCE_WEIGHTS, self.plan.inference.weights)
             weights = str(given or released_format(model, self.catalog)[0])
-            given = {self.plan.inference.gpu_layers, self.plan.inference.host_expert_layers}
-            known = weights != AUTO and given == {None}
+            known = weights != AUTO and not self.plan.is_split_with_host
             return self._quantized_bytes(weights) if known else 0.0
         if self.plan.parallelism.offload == "parameters":
             return 0.0

@@ -13,7 +13,7 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate import resolve_plan
-from capacity_tui.engine.keys import Key
+from capacity_tui.engine.keys import ON_HOST, Key
 from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, PlanField, field_path, field_value, plan_fields
@@ -254,7 +254,7 @@ def _most(path: str, trials: Evaluator) -> tuple[int, str] | None:
     plan, row = trials.plan, trials.catalog.architectures.known(trials.plan.model.name)
     if row is None or not plan.is_inference:
         return None
-    if path in (Key.INFERENCE_GPU_LAYERS, Key.INFERENCE_HOST_EXPERT_LAYERS):
+    if path in ON_HOST:
         shape = resolve_plan(with_placeholders(plan, trials.catalog), trials.catalog, trials.machine).shape
         return None if shape is None else (int(shape.layers), LAYERS)
     other = plan.value(_OUTPUT if path == _PROMPT else _PROMPT)

@@ -264,7 +264,8 @@ class AdviceList(Panel):
         here = index == self.cursor
         mark = mark_of(advice.verdict)
         sign = Span(f"{mark.text} ", self.toned(mark.role))
-        head = [Span("a " if here else "  ", "key"), sign, Span(advice.title, self.toned("value"))]
+        key = self.with_keys("{advice.apply} ") if here else "  "
+        head = [Span(key, "key"), sign, Span(advice.title, self.toned("value"))]
         effects = self._effects(advice)
         selected = here and self.is_current
         whole = line(*head, Span(": ", "dim"), *effects, selected=selected)

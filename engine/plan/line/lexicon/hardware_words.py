@@ -14,7 +14,7 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon.processor_words import counts_none, nearest_processor, numbered_processor
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import Meaning
+from capacity_tui.engine.plan.line.lexicon.words import WHOSE_MEMORY, Meaning
 from capacity_tui.engine.plan.plan import DETECTED
 
 NAME, DEVICES, PER_NODE = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE
@@ -29,7 +29,6 @@ _NODES = (  # 2x8xh100, 2x8 h100, 2x h100*8
     re.compile(r"(?i)(?P<nodes>\d{1,4})\s*[x×*]\s*(?P<count>\d{1,2})(?:\s+(?!x\s)(?=[a-z])|\s*[x×*]\s*)(?P<name>\w.*)"),
     re.compile(r"(?i)(?P<nodes>\d{1,4})\s*[x×*\s]\s*(?P<name>\w.*?)\s*[x×*]\s*(?P<count>\d{1,2})"),
 )
-_LARGEST_NODE = 8  # Devices of a usual one; a larger number counts nodes, as in ``8x a100 x 16``
 _SOCKETS = re.compile(r"(?P<count>[1248])[sp]\s+(?P<name>[a-z].*)", re.IGNORECASE)  # 2S xeon 8480
 _NEAR_A_NUMBER = re.compile(r"(?P<count>\d{1,3})\s+(?P<name>\d{4}(?!\d).*)")  # 2 4090; a larger number is a length
 _GLUED = re.compile(r"(?P<count>\d{1,7})\s*(?!(?<=\d)[a-z]\s)(?P<name>[a-z].*)", re.IGNORECASE)  # but 768p 5 epochs
@@ -80,8 +79,9 @@ def _in_nodes(word: str, catalog: Catalog) -> Meaning | None:
     for match in filter(None, (pattern.fullmatch(word) for pattern in _NODES)):
         few, many = sorted((nodes := int(match["nodes"]), size := int(match["count"])))
         is_behind = match.start("name") < match.start("count")
-        is_large = many > _LARGEST_NODE and (is_behind or few == _LARGEST_NODE)
-        is_swapped = is_behind and nodes == _LARGEST_NODE  # 8x h100 x 4
+        usual = vocabulary().bounds["devices of a node"]
+        is_large = many > usual and (is_behind or few == usual)  # 8x a100 x 16
+        is_swapped = is_behind and nodes == usual  # 8x h100 x 4
         nodes, size = (many, few) if is_large else (size, nodes) if is_swapped else (nodes, size)
         node = _several(match["name"], size, catalog) or _sockets(few, match["name"], catalog)
         row = None if node is None else node.values.get(NAME)
@@ -101,8 +101,9 @@ def _some(word: str, catalog: Catalog) -> Meaning | None:
     for match in filter(None, (pattern.fullmatch(word) for pattern in (*_COUNTS, _GLUED, _NEAR_A_NUMBER))):
         count = int(match["count"])
         hardware = _several(match["name"], count, catalog)
-        is_name = nearest_processor(f"{match['count']}x", catalog) is not None  # 5600x 32gb
-        if hardware is None or is_name or counts_none(match["count"], match, hardware.values.get(NAME), catalog):
+        if hardware is None or nearest_processor(f"{match['count']}x", catalog):  # 5600x 32gb
+            continue
+        if counts_none(match["count"], match, hardware.values.get(NAME), catalog):
             continue
         none = PlanError("no devices", repr(word)[:60], "write 1 or more", Place(field=DEVICES))
         return hardware if count else Meaning(fault=none)
@@ -257,7 +258,7 @@ def memory_of_another(row: Accelerator, memory: float, differs: float = _MORE_TH
         return None
     detail = f"{memory / 1024:g}GB, where {row.id} has {(row.memory_mib or 0) / 1024:.0f}"
     hint = f"write {memory / 1024:g}GB ram of the host, or figures of a device of your own, as {_EXAMPLE}"
-    return PlanError("whose memory is this?", detail, hint)
+    return PlanError(WHOSE_MEMORY, detail, hint)
 
 
 def custom_device(spec: Mapping[str, object], catalog: Catalog, maker: str = "") -> Meaning:

@@ -328,6 +328,8 @@ def _other_shape(name: str, row: Architecture, catalog: Catalog) -> str:
 def _has_size_of(name: str, row_id: str, catalog: Catalog) -> bool:
     """Whether a name has the size of what its letters alone are: qwen 27b is no qwen2 7b."""
     rows, sizes = catalog.architectures, {*filter(is_size, _PARTS.split(name.casefold()))}
+    if not sizes:
+        return True
     names = (row_id, *(alias for alias, meant in rows.aliases.items() if meant == row_id))
     alike = [known for known in names if key_of(known) == key_of(name)]
     return not alike or any(sizes <= {*_PARTS.split(known.casefold())} for known in alike)

@@ -10,6 +10,10 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.record import dataclass
 
+# Titles of faults, or what these end in, by which others know what went wrong.
+GIVEN_TWICE, REFUSED = "is given twice", "cannot be planned"
+WHOSE_MEMORY, OF_WHAT = "whose memory is this?", "a share of what?"
+
 
 @dataclass(frozen=True, slots=True)
 class Assumption:

@@ -16,7 +16,7 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_line
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, WHOSE_MEMORY, Assumption, Meaning
 from capacity_tui.engine.plan.line.recognition.named_words import NamedWords
 from capacity_tui.engine.units import format_count, parse_quantity
 
@@ -388,7 +388,7 @@ class FigureWords(NamedWords):
         is_named = bool(maker) or not cards.isdisjoint(key_of(token.text) for token in self._tokens)
         if portable and hardware.MEMORY in given and not is_named:
             hint = "name its card or its processor, or write 8gb vram or 16gb ram"
-            self._faults.append(PlanError("whose memory is this?", f"that of a {portable}", hint))
+            self._faults.append(PlanError(WHOSE_MEMORY, f"that of a {portable}", hint))
         if self._task == FIT and not is_named and hardware.DEVICES not in self._values:
             self._leave_out(f"{of_spec}{hardware.MEMORY}", "rows and columns tell how much data there is")
         elif given.keys() - {"host_memory_gib"}:

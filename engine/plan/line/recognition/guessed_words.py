@@ -30,7 +30,7 @@ from capacity_tui.engine.plan.line.lexicon.similarity import (
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Asked, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, OF_WHAT, REFUSED, TRAIN, Asked, Meaning
 from capacity_tui.engine.plan.line.questions import HALF
 from capacity_tui.engine.plan.line.recognition.derived_values import DerivedValues
 from capacity_tui.engine.plan.line.recognition.money_words import A_SPAN
@@ -152,7 +152,7 @@ class GuessedWords(DerivedValues):
             amount = settings.amount_of(self._span(index + 2, 1))
             if amount is not None and amount.field(INFER) == Key.INFERENCE_REQUESTS:
                 hint = "say how long requests are in the mean, as prompt 2k output 300; others are not told apart"
-            return PlanError("a share of what?", self._span(index, 2), hint)
+            return PlanError(OF_WHAT, self._span(index, 2), hint)
         rate = self._span(index + 1, 1).split("/")
         is_rate = len(rate) > 1 and all(map(str.isalpha, rate)) and not self._is_apart(index)  # 2500 samples/s
         is_counted = is_rate or self._counts_something(index)
@@ -255,7 +255,7 @@ class GuessedWords(DerivedValues):
             if meaning is not None and meaning.values.get(TASK) == self._values.get(TASK):
                 return Meaning(meaning.words, meaning.values, why)
         if hint is not None:
-            return Meaning(fault=PlanError(f"{text!r} cannot be planned", hint=hint))
+            return Meaning(fault=PlanError(f"{text!r} {REFUSED}", hint=hint))
         self._unknown[text] = name
         return Meaning(fault=unknown_words({text: name}, self._catalog))
 

@@ -14,7 +14,7 @@ from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import INFER, Amount, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import GIVEN_TWICE, INFER, Amount, Meaning
 from capacity_tui.engine.plan.line.recognition.ruled_out_words import RuledOutWords
 from capacity_tui.engine.plan.plan import DETECTED
 
@@ -132,7 +132,7 @@ class MachineWords(RuledOutWords):
             return None
         name = self._span(first, index + 1 - first)
         hint = vocabulary().twice.get(hardware.NAME, "keep one of them")
-        return 1, Meaning(fault=PlanError(f"{hardware.NAME} is given twice", f"{name!r} and {row.id}", hint))
+        return 1, Meaning(fault=PlanError(f"{hardware.NAME} {GIVEN_TWICE}", f"{name!r} and {row.id}", hint))
 
     def _file_size(self, index: int) -> tuple[int, Meaning] | None:
         """Leave out the size of a file of weights in brackets behind their format: ``IQ3_M (~14GB)``."""

@@ -321,7 +321,7 @@ class MoneyWords(LoadValues):
                 self._taken[index] = 1, Meaning(f"the bill of {text}")
                 self._limits.pop(index)
             elif not ends and days_until(self._tokens, index) is not None:
-                self._taken[index] = self._taken[index][0], Meaning(why=f"left out: until {text}, as requests come on")
+                self._taken[index] = self._taken[index][0], Meaning(why=f"left out: until {text}: serving has no end")
                 self._limits.pop(index)
             else:
                 self._limits[index] = f"{JOB_LIMITS[figure].served}{sign}{most}"

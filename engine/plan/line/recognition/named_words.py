@@ -17,7 +17,7 @@ from capacity_tui.engine.plan.line.lexicon.similarity import amount_meant, is_co
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_serving, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, REFUSED, TRAIN, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_nodes
 from capacity_tui.engine.plan.line.recognition.counted_words import CountedWords
 from capacity_tui.engine.plan.line.recognition.number_names import MOST_WORDS
@@ -101,7 +101,7 @@ class NamedWords(CountedWords):
                 return None
             is_whole = count == 1 and self._is_whole(index)
             hint = self._refusal(phrase) if count > 1 else None  # stable diffusion 3.5
-            refused = None if hint is None else Meaning(fault=PlanError(f"{phrase!r} cannot be planned", hint=hint))
+            refused = None if hint is None else Meaning(fault=PlanError(f"{phrase!r} {REFUSED}", hint=hint))
             meaning = Meaning() if is_whole else refused or task_named(phrase) or self._thing(phrase, count)
             meaning = meaning or self._nodes_of(index, count)
             if meaning is not None and models.MODEL in meaning.values and self._ends_counted(index, count):

@@ -15,7 +15,7 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_of_serving, is_of_training, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, GIVEN_TWICE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.recognition.machine_words import MachineWords
 from capacity_tui.engine.units import parse_quantity
 
@@ -72,7 +72,7 @@ class TakenWords(MachineWords):
                 text = self._span(index, count)
                 detail = f"{text!r} and {self._values[path]}"
                 hint = vocabulary().twice.get(path, "keep one of them")
-                meaning = Meaning(fault=PlanError(f"{path} is given twice", detail, hint))
+                meaning = Meaning(fault=PlanError(f"{path} {GIVEN_TWICE}", detail, hint))
         self._values.update(meaning.values)
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
@@ -80,12 +80,13 @@ class TakenWords(MachineWords):
 
     def _is_past(self, text: str) -> bool:
         """Whether a word says what was done with a model that is served: ``our fine-tuned 8b for 60 users``."""
+        if key_of(text) not in vocabulary().participles:
+            return False
         words = [token.text for token in self._tokens]
         named = [(task_named(word) or Meaning()).values.get(TASK) for word in words]
         is_served = INFER in named or any(is_of_serving(word, self._catalog) for word in words)
         others = (word for word in words if not (word[:1].isdigit() or key_of(word) in vocabulary().participles))
-        is_served &= not any(is_of_training(word, self._catalog) for word in others)
-        return key_of(text) in vocabulary().participles and is_served
+        return is_served and not any(is_of_training(word, self._catalog) for word in others)
 
     def _modules_of_memory(self, index: int, count: int, meaning: Meaning) -> Meaning:
         """Take modules of memory for the host's: ``RAM 2x32GB``, ``64GB RAM (2x32GB)``."""
