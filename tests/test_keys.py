@@ -24,7 +24,7 @@ OTHER_MEANINGS: dict[str, dict[str, str]] = {
     "engine/solve/modes/fallbacks.py": {Key.TASK: "a key of profiles/remedies.yaml"},
     "engine/solve/plan_command.py": {Key.TASK: "an option's name"},
     "engine/storage/pattern_store.py": {Key.VERSION: "of a database"},
-    "tui/cli/plan/migration.py": {Key.TASK: "the name of a type of options"},
+    "tui/cli/plan/fleet_jobs.py": {Key.TASK: "the name of a type of options"},
     "tui/cli/assistant_tools.py": {Key.TASK: "an option's name"},
     "tui/cli/plan/catalogue.py": {Key.TASK: "the head of a column"},
 }

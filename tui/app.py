@@ -26,17 +26,17 @@ from textual.timer import Timer
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder, settings_file
-from capacity_tui.tui import text, themes
+from capacity_tui.tui import text
 from capacity_tui.tui.actions import VIEWS, Commanded, bindings, checked_keymap
 from capacity_tui.tui.requests import fault_of
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.settings import load as load_settings
-from capacity_tui.tui.terminal.keys import KeysInTurn
-from capacity_tui.tui.terminal.output import Difference, Painted
+from capacity_tui.tui.terminal import Difference, KeysInTurn, Painted
 from capacity_tui.tui.text import Line, Span, line, wrap
 from capacity_tui.tui.views.plan.screen import PlanScreen
 from capacity_tui.tui.views.view_screen import Views
+from capacity_tui.tui.widgets import themes
 from capacity_tui.tui.widgets.lines import ClosesOnce, Guarded
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def load_engine() -> Engine:
 
 
 def _data_commands() -> type[Provider]:
-    from capacity_tui.tui.views.dialogs.palette import DataCommands
+    from capacity_tui.tui.views.dialogs.help import DataCommands
 
     return DataCommands
 
@@ -131,7 +131,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
         chosen = super().get_driver_class()
         if chosen.__name__ != "LinuxDriver":
             return chosen
-        from capacity_tui.tui.terminal.driver import PromptDriver
+        from capacity_tui.tui.driver import PromptDriver
 
         return PromptDriver
 
@@ -140,7 +140,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:  # noqa: ARG002
         """Offer every action of the registry in the palette."""
-        from capacity_tui.tui.views.dialogs.palette import action_commands
+        from capacity_tui.tui.views.dialogs.help import action_commands
 
         return action_commands(self, self.settings.keys)
 
@@ -186,7 +186,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
     # Actions
 
     def action_command_palette(self) -> None:
-        from capacity_tui.tui.views.dialogs.palette import Palette
+        from capacity_tui.tui.views.dialogs.help import Palette
 
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
@@ -198,7 +198,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
             self.push_screen(StartPrompt(self.session))
 
     def _show_help(self) -> None:
-        from capacity_tui.tui.views.dialogs.text_dialog import TextDialog, help_lines
+        from capacity_tui.tui.views.dialogs.help import TextDialog, help_lines
 
         screen = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, Commanded)), self)
         about = screen.about()
@@ -210,7 +210,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
 
     def _show_last_failure(self) -> None:
         """Show all that is known of what went wrong last."""
-        from capacity_tui.tui.views.dialogs.text_dialog import TextDialog
+        from capacity_tui.tui.views.dialogs.help import TextDialog
 
         fault = self.session.last_failure
         if fault is None:
@@ -350,7 +350,7 @@ def run(
     # Textual's own loop would wait for the threads.
     loop = asyncio.new_event_loop()
     if sys.platform != "win32":  # where Textual's own driver heeds what there is
-        from capacity_tui.tui.terminal.driver import heed_signals
+        from capacity_tui.tui.driver import heed_signals
 
         heed_signals(loop, app.end, lambda: app.call_later(app.action_leave))
     app.run(mouse=mouse and settings.mouse, loop=loop)

@@ -18,7 +18,7 @@ from textual.worker import get_current_worker
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder, settings_file
-from capacity_tui.tui.guide import Guide
+from capacity_tui.tui.actions import Guide
 from capacity_tui.tui.requests import Fault, Request, reported
 from capacity_tui.tui.settings import Settings, expanded, save_setting, shortened, write_file
 from capacity_tui.tui.store import Store

@@ -18,7 +18,7 @@ from textual.pilot import Pilot
 from textual.screen import UPDATE_PERIOD
 from textual.widget import Widget
 
-from capacity_tui.tui.terminal.keys import KeysInTurn
+from capacity_tui.tui.terminal import KeysInTurn
 from capacity_tui.tui.views.plan.screen import PlanScreen
 from capacity_tui.tui.widgets.lines import Lines
 

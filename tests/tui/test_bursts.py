@@ -13,7 +13,7 @@ from flow import burst, once, press, settle
 
 from capacity_tui.tui.actions import VIEWS
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.terminal.keys import KeysInTurn
+from capacity_tui.tui.terminal import KeysInTurn
 from capacity_tui.tui.views.view_screen import ViewScreen
 
 MakeApp = Callable[..., CapacityApp]

@@ -10,7 +10,7 @@ from flow import open_exports, plan_screen, press, settle, shown, type_text
 
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.views.dialogs.export import ExportMenu
-from capacity_tui.tui.views.dialogs.text_dialog import TextDialog
+from capacity_tui.tui.views.dialogs.help import TextDialog
 from capacity_tui.tui.widgets.lines import Lines
 
 MakeApp = Callable[..., CapacityApp]

@@ -11,7 +11,7 @@ from textual._compositor import LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
-from capacity_tui.tui.terminal.output import Cell, Difference, Painted, _cells
+from capacity_tui.tui.terminal import Cell, Difference, Painted, _cells
 
 WIDTH = 24
 STYLES = (None, Style(bold=True), Style(color="red"))

@@ -12,7 +12,7 @@ from flow import once, press, settle, shown
 from textual.pilot import Pilot
 
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.views.dialogs.text_dialog import TextDialog
+from capacity_tui.tui.views.dialogs.help import TextDialog
 from capacity_tui.tui.views.run import screen
 from capacity_tui.tui.views.run.screen import RunScreen
 

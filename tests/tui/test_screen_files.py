@@ -11,9 +11,9 @@ from rich.color import ColorSystem
 from textual.color import Color
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.tui import themes
 from capacity_tui.tui.actions import ACTIONS, bindings, checked_keymap, key_names
 from capacity_tui.tui.settings import load, read_toml, save_setting
+from capacity_tui.tui.widgets import themes
 
 
 def theme_text(name: str) -> str:

@@ -27,6 +27,7 @@ from capacity_tui.tui.cli.assistant_tools import (
     command_line,
     schema_of,
 )
+from capacity_tui.tui.cli.options import options
 
 if TYPE_CHECKING:
     from mcp import types
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 PROGRAM = "capacity-tui"
 EXTRA = "mcp"
-LONGEST_SECONDS = 120.0
 
 INSTRUCTIONS = """\
 Estimates of machine-learning runs before any GPU-hour is spent: whether a model fits, how long it takes, what it costs.
@@ -46,22 +46,7 @@ comes from.
 
 
 @click.command()
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(1),
-    default=LONGEST_SECONDS,
-    show_default=True,
-    metavar="SECONDS",
-    help="Longest that one call may take; a search answers with its best so far.",
-)
-@click.option(
-    "--folder",
-    "folders",
-    multiple=True,
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder whose files may be named, besides the working folder; may be repeated.",
-)
+@options("mcp")
 def mcp(time_limit: float, folders: tuple[Path, ...]) -> int:
     """Serve this program to a coding assistant, by the Model Context Protocol on standard input and output.
 

@@ -1,25 +1,142 @@
-"""Options that several commands share: of the history, of nodes, and of lists of rows with how these are written."""
+"""Options of commands, as ``options.yaml`` has them by command, and what goes with those of several commands."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import wraps
+from functools import cache, partial, wraps
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
 from capacity_tui.engine import catalog as catalogs
 from capacity_tui.engine import estimate as estimates
 from capacity_tui.engine import files, nodes, present
+from capacity_tui.engine import models as model_shapes
+from capacity_tui.engine import plan as plans
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.plan import files as plan_files
 from capacity_tui.engine.runs import history as histories
-from capacity_tui.tui.cli.output import Command, Output, output_options, tell, tell_problems
+from capacity_tui.tui.cli.output import Output, tell, tell_problems
 
-history_option = click.option("--no-history", is_flag=True, help="Do not write to the history.")
-store_option = click.option(
-    "--store", metavar="PLACE", help="A file or a MongoDB URI, instead of the one in settings or environment."
+Command = Callable[..., object]
+_NEVER_TEXT = frozenset((".pdf", ".doc", ".docx", ".odt", ".xls", ".xlsx", ".ods", ".png", ".jpg", ".jpeg", ".gif"))
+"""Names of files that only other programs can write; text under such a name would open nowhere."""
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+_KINDS: Mapping[str, object] = {"whole": int, "number": float, "name of file": click.Path()}
+
+
+def options(block: str, **kinds: object) -> Callable[[CommandT], CommandT]:
+    """Return what gives a command the options of a block of the file, in the order of its help.
+
+    Args:
+        kinds: types of values that only code knows, by the names that the command has for the values.
+    """
+    return with_options(*(_option(name, row, kinds.get(name)) for name, row in _blocks()[block].items()))
+
+
+def with_options(*options: Callable[[CommandT], CommandT]) -> Callable[[CommandT], CommandT]:
+    """Return what gives a command some options, in the order of its help."""
+
+    def decorated(command: CommandT) -> CommandT:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
+
+
+@cache
+def _blocks() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    return catalogs.parse_shipped(Path(__file__).with_name("options.yaml"))
+
+
+def _option(name: str, row: Mapping[str, Any], kind: object) -> Callable[[CommandT], CommandT]:
+    """Return an option of the name under which the command gets its value: the words of a row are those of Click."""
+    words = {**row}
+    flags = words.pop("flags", f"--{name.replace('_', '-')}")
+    if "complete" in words:
+        words["shell_complete"] = complete(words.pop("complete"))
+    if "choice" in words:
+        kind = click.Choice(words.pop("choice"))
+    elif "path" in words:
+        kind = click.Path(path_type=Path, **words.pop("path"))
+    elif "range" in words:
+        kind = click.FloatRange(**words.pop("range"))
+    elif "whole_range" in words:
+        kind = click.IntRange(**words.pop("whole_range"))
+    elif "type" in words:
+        kind = _KINDS[words.pop("type")]
+    return click.option(*([flags] if isinstance(flags, str) else flags), name, type=kind, **words)
+
+
+def complete(names: str) -> Callable[..., list[str]]:
+    """Return what completes a word by the names of a kind that begin like it."""
+    return partial(_begun, _NAMES[names])
+
+
+def _begun(
+    names: Callable[[], Iterable[str]], context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    del context, parameter
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def _models() -> Iterable[str]:
+    catalog = catalogs.load_catalog()
+    return dict.fromkeys((*(model.id for model in model_shapes.known_models(catalog)), *catalog.architectures))
+
+
+def _devices() -> Iterable[str]:
+    catalog = catalogs.load_catalog()
+    return (*catalog.accelerators, *catalog.processors)
+
+
+_NAMES: Mapping[str, Callable[[], Iterable[str]]] = {
+    "models": _models,
+    "devices": _devices,
+    "settings": lambda: [f"{name}=" for name in plans.field_names()],  # ready for a value
+    "fields": lambda: list(plans.field_names()),
+    "saved plans": lambda: [plan.name for plan in plan_files.list_plans()],
+    "schemas": lambda: present.schema_names(catalogs.load_catalog()),
+}
+
+
+def output_options(*choices: str, to_file: bool = True) -> Callable[[Command], Command]:
+    """Return the options that say where results go and in which form, as the argument ``output`` of a command.
+
+    Args:
+        choices: forms of ``--format``; none for a command that has but one.
+        to_file: whether there is ``-o`` too.
+    """
+    form = click.option("--format", "wanted", type=click.Choice(choices), help="Form of the output.")
+
+    def decorated(command: Command) -> Command:
+        @wraps(command)
+        def with_output(output: Path | None = None, wanted: str | None = None, **others: object) -> object:
+            return command(output=Output(wanted, output, choices), **others)
+
+        options = (*((form,) if choices else ()), *((_output_option,) if to_file else ()))
+        wrapped: Command = with_options(*options)(with_output)
+        return wrapped
+
+    return decorated
+
+
+def _text_file(_: click.Context, __: click.Parameter, output: Path | None) -> Path | None:
+    """Return where to write, unless its name promises what is not text."""
+    if output is not None and output.suffix.lower() in _NEVER_TEXT:
+        raise click.BadParameter(f"{output.suffix} files cannot be written: --help says what --format can")
+    return output
+
+
+_output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    callback=_text_file,
+    help="Write here instead; the suffix can say the form.",
 )
 
 
@@ -91,19 +208,7 @@ def reaching(command: Callable[Concatenate[nodes.Launcher, P], R]) -> Callable[P
 def reaching_later(command: Callable[Concatenate[Callable[[], nodes.Launcher], P], R]) -> Callable[P, R]:
     """Give a command the options that say how nodes are reached, and hand it what chooses the launcher when asked."""
 
-    @click.option("--slurm", is_flag=True, help="Reach the nodes through Slurm; what is taken where it is installed.")
-    @click.option(
-        "--ray", metavar="ADDRESS", help="Reach them through a Ray cluster: auto, or the address of its head."
-    )
-    @click.option(
-        "--hosts",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Reach them by ssh: a file with a host a line, and rack=NAME behind it where that is known.",
-    )
-    @click.option("--kubernetes", is_flag=True, help="Read the nodes from the API server that kubectl reaches.")
-    @click.option("--context", metavar="NAME", help="Context of kubectl; the current one by default.")
-    @click.option("--namespace", metavar="NAME", help="Namespace of Kubernetes; that of the context by default.")
+    @options("reaching nodes")
     @wraps(command)
     def with_choice(*words: P.args, **options: P.kwargs) -> R:
         slurm, ray, hosts = (options.pop(name) for name in ("slurm", "ray", "hosts"))

@@ -7,12 +7,11 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
 from pathlib import Path
 from shutil import get_terminal_size
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec
 
 import click
 
@@ -31,60 +30,8 @@ ON_TERMINAL, ELSEWHERE = 0.2, 10.0
 """Seconds between two states, where one line changes and where each is a line of a file."""
 _NO_LIMIT = 10_000
 _SHORT_TERMINAL = 24  # Rows of the usual terminal; what is longer scrolls away before it is read
-_NEVER_TEXT = frozenset((".pdf", ".doc", ".docx", ".odt", ".xls", ".xlsx", ".ods", ".png", ".jpg", ".jpeg", ".gif"))
-"""Names of files that only other programs can write; text under such a name would open nowhere."""
 
-Command = Callable[..., object]
 StateP = ParamSpec("StateP")
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
-
-
-def with_options(*options: Callable[[CommandT], CommandT]) -> Callable[[CommandT], CommandT]:
-    """Return what gives a command some options, in the order of its help."""
-
-    def decorated(command: CommandT) -> CommandT:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorated
-
-
-def output_options(*choices: str, to_file: bool = True) -> Callable[[Command], Command]:
-    """Return the options that say where results go and in which form, as the argument ``output`` of a command.
-
-    Args:
-        choices: forms of ``--format``; none for a command that has but one.
-        to_file: whether there is ``-o`` too.
-    """
-    form = click.option("--format", "wanted", type=click.Choice(choices), help="Form of the output.")
-
-    def decorated(command: Command) -> Command:
-        @wraps(command)
-        def with_output(output: Path | None = None, wanted: str | None = None, **others: object) -> object:
-            return command(output=Output(wanted, output, choices), **others)
-
-        options = (*((form,) if choices else ()), *((_output_option,) if to_file else ()))
-        wrapped: Command = with_options(*options)(with_output)
-        return wrapped
-
-    return decorated
-
-
-def _text_file(_: click.Context, __: click.Parameter, output: Path | None) -> Path | None:
-    """Return where to write, unless its name promises what is not text."""
-    if output is not None and output.suffix.lower() in _NEVER_TEXT:
-        raise click.BadParameter(f"{output.suffix} files cannot be written: --help says what --format can")
-    return output
-
-
-_output_option = click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    callback=_text_file,
-    help="Write here instead; the suffix can say the form.",
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,77 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from functools import wraps
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
 from capacity_tui.engine import catalog as catalogs
 from capacity_tui.engine import machine as machines
-from capacity_tui.engine import models as model_shapes
 from capacity_tui.engine import plan as plans
-from capacity_tui.engine import present, solve
+from capacity_tui.engine import solve
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import files as plan_files
 from capacity_tui.engine.plan import imports as plan_imports
 from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.solve import search as searches
-from capacity_tui.tui.cli.output import tell, with_options
-
-
-def _completing(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
-    """Return what completes a word by the names that begin like it."""
-
-    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-        del context, parameter
-        return [name for name in names() if name.startswith(incomplete)]
-
-    return complete
-
-
-def _models() -> Iterable[str]:
-    catalog = catalogs.load_catalog()
-    return dict.fromkeys((*(model.id for model in model_shapes.known_models(catalog)), *catalog.architectures))
-
-
-def _devices() -> Iterable[str]:
-    catalog = catalogs.load_catalog()
-    return (*catalog.accelerators, *catalog.processors)
-
-
-models, devices = _completing(_models), _completing(_devices)
-fields = _completing(lambda: [f"{name}=" for name in plans.field_names()])  # ready for a value
-names_of_fields = _completing(lambda: list(plans.field_names()))
-saved_plans = _completing(lambda: [plan.name for plan in plan_files.list_plans()])
-schemas = _completing(lambda: present.schema_names(catalogs.load_catalog()))
-
-_OPTIONS = (
-    click.option("--model", metavar="NAME", shell_complete=models, help="Model, by name, hub id or size."),
-    click.option("--task", metavar="TASK", help="train, full, lora, qlora, dora, infer or fit."),
-    click.option(
-        "--gpu",
-        "gpus",
-        metavar="NAME",
-        multiple=True,
-        shell_complete=devices,
-        help='Hardware, as "8xH100-SXM" or "gpu(48GiB,180TFLOPs,900GB/s)"; may be repeated to compare.',
-    ),
-    click.option("--seq", metavar="TOKENS", help="Tokens of one sequence, as 4096 or 4k."),
-    click.option("--tokens", metavar="TOKENS", help="Tokens of the whole job, as 50M."),
-    click.option("--stand-in", is_flag=True, help="Use a typical model of the same size if a name is not known."),
-    click.option(
-        "--import",
-        "imports",
-        metavar="FILE",
-        multiple=True,
-        type=click.Path(),
-        help="Configuration of another tool, or a folder of them; may be repeated.",
-    ),
-)
+from capacity_tui.tui.cli.options import options
+from capacity_tui.tui.cli.output import tell
 
 
 def plan_flags(command: Callable[..., object]) -> Callable[..., object]:
@@ -88,17 +36,7 @@ def plan_flags(command: Callable[..., object]) -> Callable[..., object]:
         given = {one.name: others.pop(one.name) for one in dataclass_fields(plan_lines.PlanFlags) if one.name in others}
         return command(flags=plan_lines.PlanFlags(gpu=next(iter(gpus), None), **given), **others)
 
-    return with_options(*_OPTIONS)(with_flags)
-
-
-settings_option = click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    shell_complete=fields,
-    help="Change a value first, such as training.micro_batch=4; may be repeated.",
-)
+    return options("plan flags")(with_flags)
 
 
 class GivenPlan(NamedTuple):
@@ -137,7 +75,7 @@ def plan_options(
             return command(given=plans[0]._replace(compared=tuple(plans) if labels else ()), **others)
 
         argument = click.argument("file", required=False, metavar="[PLAN]", type=click.Path())
-        return argument(plan_flags(settings_option(with_plan)))
+        return argument(plan_flags(options("settings")(with_plan)))
 
     return decorated
 
@@ -266,11 +204,3 @@ def machine_for(plan: plans.Plan) -> machines.Machine | None:
         return None
 
     return machines.detect()
-
-
-config_option = click.option(
-    "--config",
-    metavar="DIR|FILE",
-    type=click.Path(path_type=Path),
-    help="Lay gpu_instances.json, model_config.json, workloads.json of a folder, or one file, over what is known.",
-)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -59,59 +60,8 @@ TOPICS = {
     "data": Topic("Data", "Look up the catalogues, estimate storage, and serve coding assistants."),
 }
 IMPORT = "import"  # The page of help on files of other tools
-ENTRIES = (
-    Entry("plan", "plan", "plan.plan", "Estimate memory, time and cost of plans."),
-    Entry("plan", "export", "plan.plan_files", "Write a plan for Kubernetes, SkyPilot, launchers and engines."),
-    Entry("plan", "validate", "plan.plan_files", "Check plans and catalogue files."),
-    Entry("plan", "audit", "plan.plan_files", "Audit configurations of other tools."),
-    Entry("plan", "examples", "plan.plan_files", "List, print or write the example plans."),
-    Entry("plan", "plans", "plan.plan_files", "List, rename or delete saved plans."),
-    Entry("plan", "schema", "plan.plan_files", "Print JSON schemas for editors."),
-    Entry("choose", "search", "plan.search", "Find the best configurations of a plan."),
-    Entry("choose", "need", "plan.search", "Solve a plan for one of its fields."),
-    Entry("choose", "sensitivity", "plan.configs", "Show what affects a figure most."),
-    Entry("choose", "configs", "plan.configs", "Propose conservative, balanced and extreme configurations."),
-    Entry("choose", "fleet", "", "Compare instances, prices and migrations."),
-    Entry("choose", "fleet migrate", "plan.migration", "Compare a job with every other instance: stay or move?"),
-    Entry("choose", "fleet run", "plan.migration", "Decide for workloads of the catalogue whether to move."),
-    Entry("choose", "fleet set", "plan.migration:run_set", "Decide for all workloads of sets whether to move."),
-    Entry("choose", "fleet promises", "plan.migration", "Check common claims about moving against real prices."),
-    Entry("choose", "fleet recommend", "plan.fleet_jobs", "Recommend machines for a job with a deadline."),
-    Entry("choose", "fleet serve", "plan.fleet_jobs", "Find the cheapest fleet that serves a load."),
-    Entry("choose", "fleet regions", "plan.fleet_jobs", "Compare regions for one job."),
-    Entry("choose", "fleet schedule", "plan.fleet_jobs", "Schedule jobs with deadlines on machines."),
-    Entry("choose", "fleet prices", "plan.fleet_lists", "List what every instance costs."),
-    Entry("choose", "fleet sizes", "plan.fleet_lists", "List the weights of models in each precision."),
-    Entry("choose", "fleet sets", "plan.fleet_lists", "List the sets of workloads."),
-    Entry("choose", "fleet check", "plan.fleet_lists", "Check your own instances, sizes and workloads."),
-    Entry("run", "monitor", "run.monitor", "Watch a run and compare it with its prediction."),
-    Entry("run", "guard", "run.guard", "Run a command by a plan, and recover from failures."),
-    Entry("run", "profile", "run.guard", "Run a command and find its bottlenecks."),
-    Entry("run", "history", "run.history", "Show, compare and export estimates and runs."),
-    Entry("run", "bench-configs", "run.growth", "Run a short command with many settings, and rank them."),
-    Entry("run", "scaling", "run.growth", "Measure how a job grows with its size."),
-    Entry("machine", "detect", "run.detect", "Describe this machine."),
-    Entry("machine", "sample", "run.measure", "Time kernels and collectives on this machine."),
-    Entry("machine", "calibrate", "run.measure", "Fit constants to samples and to runs of your own."),
-    Entry("machine", "accuracy", "run.history", "Show how far estimates are from measurements."),
-    Entry("machine", "cluster", "", "Inventory a cluster, measure it, and submit jobs."),
-    Entry("machine", "cluster detect", "run.cluster", "Detect the nodes, and keep them as hardware for plans."),
-    Entry("machine", "cluster show", "run.cluster", "Show the cluster that was kept."),
-    Entry("machine", "cluster sample", "run.cluster", "Time collectives between nodes."),
-    Entry("machine", "cluster submit", "run.cluster", "Write a batch script or manifest for a plan, and submit it."),
-    Entry("machine", "cluster stop", "run.cluster", "End jobs that were submitted from here."),
-    Entry("machine", "cluster jobs", "run.cluster", "List jobs, predicted beside actual."),
-    Entry("data", "models", "plan.catalogue", "List the models a plan can name."),
-    Entry("data", "hardware", "plan.catalogue", "List the accelerators and processors a plan can name."),
-    Entry("data", "instances", "plan.catalogue", "List the cloud instances a plan can name, with prices."),
-    Entry("data", "workloads", "plan.catalogue", "List the workloads that `fleet run` compares."),
-    Entry("data", "storage", "", "Estimate and measure storage of data and patterns."),
-    Entry("data", "storage plan", "plan.storage", "Show what a training stores and reads."),
-    Entry("data", "storage estimate", "plan.storage", "Estimate what the patterns of a corpus take."),
-    Entry("data", "storage fit", "plan.storage", "Measure how a text repeats itself."),
-    Entry("data", "storage bench", "plan.storage", "Measure how fast a database of patterns is."),
-    Entry("data", "mcp", "assistant", "Serve this program to a coding assistant."),
-)
+with Path(__file__).with_name("commands.csv").open(encoding="utf-8", newline="") as file:
+    ENTRIES = tuple(Entry(**row) for row in csv.DictReader(file))
 """Every command; those of `history`, `sample` and `scaling` stand in their modules."""
 OF_DOCUMENTS = {"predict": "plan NAME", "list-examples": "examples", "show-example": "examples NAME"}
 """Commands of other programs that people come from, and what does the same here."""

@@ -80,7 +80,7 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
         self, title: str, build: Callable[[int], list[Line]], export: Callable[[], object] | None = None
     ) -> None:
         """Show a text over the view, laid out for its width; where it has pictures, they can be exported."""
-        from capacity_tui.tui.views.dialogs.text_dialog import TextDialog
+        from capacity_tui.tui.views.dialogs.help import TextDialog
 
         self.app.push_screen(TextDialog(title, build, self.session.copy, export))
 

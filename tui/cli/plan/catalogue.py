@@ -29,19 +29,19 @@ from capacity_tui.engine.units import (
     format_power,
     format_seconds,
 )
-from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.options import (
     contains,
     fields,
     listing_options,
     named_or_matching,
+    options,
     tell_nothing,
     write_details,
     write_listing,
     write_table,
 )
 from capacity_tui.tui.cli.output import Output, interrupted, progress, tell, tell_problems
-from capacity_tui.tui.cli.plan_sources import config_option, machine_for
+from capacity_tui.tui.cli.plan_sources import machine_for
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -49,14 +49,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @listing_options
-@click.option("--details", metavar="ID", shell_complete=plan_sources.models, help="All that is known about one.")
-@click.option(
-    "--on",
-    "hardware",
-    metavar="HARDWARE",
-    shell_complete=plan_sources.devices,
-    help="The largest that some hardware tunes and runs, such as 4090, 8xh100, or detected.",
-)
+@options("models")
 def models(details: str | None, hardware: str | None, text: str, output: Output) -> None:
     """List the models a plan can name, or the largest that some hardware tunes and runs."""
     if hardware is not None:
@@ -119,7 +112,7 @@ def _write_model(name: str, catalog: catalogs.Catalog, output: Output) -> None:
 
 @click.command()
 @listing_options
-@click.option("--details", metavar="ID", shell_complete=plan_sources.devices, help="All that is known about one.")
+@options("hardware")
 def hardware(details: str | None, text: str, output: Output) -> None:
     """List the accelerators and processors a plan can name."""
     catalog = catalogs.load_catalog()
@@ -149,7 +142,7 @@ def _cheapest(device: str, catalog: catalogs.Catalog) -> Iterator[tuple[str, str
 
 @click.command()
 @listing_options
-@click.option("--details", metavar="ID", help="All that is known about one.")
+@options("instances")
 def instances(details: str | None, text: str, output: Output) -> None:
     """List the cloud instances a plan can name, with prices."""
     write_listing(catalogs.load_catalog().instances, _INSTANCES, details, text, output)
@@ -157,8 +150,7 @@ def instances(details: str | None, text: str, output: Output) -> None:
 
 @click.command()
 @listing_options
-@click.option("--details", metavar="ID", help="All that is known about one.")
-@config_option
+@options("workloads")
 def workloads(details: str | None, text: str, output: Output, config: Path | None) -> None:
     """List the workloads that `fleet run` can compare instances for."""
     write_listing(catalogs.load_catalog(fleet_files=config).workloads, _WORKLOADS, details, text, output)

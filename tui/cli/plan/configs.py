@@ -22,33 +22,18 @@ from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.present import frameworks
 from capacity_tui.engine.solve import advice as advising
 from capacity_tui.engine.solve import modes
-from capacity_tui.tui.cli.output import Output, output_options, progress, tell
-from capacity_tui.tui.cli.plan_sources import (
-    changed_plan,
-    machine_for,
-    plan_flags,
-    settings_option,
-    source_of,
-    sources_of,
-)
+from capacity_tui.tui.cli.options import options, output_options
+from capacity_tui.tui.cli.output import Output, progress, tell
+from capacity_tui.tui.cli.plan_sources import changed_plan, machine_for, plan_flags, source_of, sources_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-MODE_NAMES = ("conservative", "balanced", "extreme")
-_MOST_ROWS = 12
-
-
 @click.command()
 @click.argument("file", required=False, metavar="[FILE]", type=click.Path())
 @plan_flags
-@click.option("--mode", type=click.Choice(MODE_NAMES), help="Only this mode.")
-@click.option(
-    "-o", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write plan files and framework files."
-)
-@click.option("--force", is_flag=True, help="Replace files that are there.")
-@click.option("--phases", is_flag=True, help="Train in two phases, short sequences first; each has files of its own.")
+@options("configs")
 @output_options("table", "json", "yaml", to_file=False)
 def configs(
     file: str | None,
@@ -172,18 +157,7 @@ def write_framework_files(plan: plans.Plan, folder: Path, force: bool, machine: 
 @click.command()
 @click.argument("file", nargs=-1, metavar="PLAN", type=click.Path())
 @plan_flags
-@click.option(
-    "--of",
-    default="time",
-    metavar="FIGURE",
-    show_default=True,
-    help="Result key or short word of the figure: time, usd, memory, ttft, computation.mfu.",
-)
-@settings_option
-@click.option(
-    "--top", type=click.IntRange(min=1), default=_MOST_ROWS, show_default=True, help="Rows of each table; JSON has all."
-)
-@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
+@options("sensitivity")
 @output_options("table", "markdown", "json")
 def sensitivity(
     file: tuple[str, ...],

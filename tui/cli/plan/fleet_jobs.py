@@ -1,48 +1,37 @@
-"""``fleet recommend``, ``regions``, ``schedule`` and ``serve``: machines for jobs and for loads of requests."""
+"""The commands of ``fleet`` that answer for a job: machines for it, regions, a schedule, and whether to move it."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
 from capacity_tui.engine import catalog as catalogs
-from capacity_tui.engine import fleet, nodes
+from capacity_tui.engine import compat, fleet, models, nodes
 from capacity_tui.engine import plan as plans
-from capacity_tui.engine.errors import LauncherError, PlanError
+from capacity_tui.engine.errors import CapacityError, LauncherError, PlanError
+from capacity_tui.engine.fleet import migration as migrations
 from capacity_tui.engine.fleet import serving
+from capacity_tui.engine.plan import files as plan_files
+from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.present import fleet as fleet_texts
 from capacity_tui.engine.units import parse_quantity
-from capacity_tui.tui.cli import plan_sources
-from capacity_tui.tui.cli.options import reaching_later
-from capacity_tui.tui.cli.output import CommandT, Output, interrupted, output_options, progress, tell, tell_faults
+from capacity_tui.tui.cli.options import options, output_options, reaching_later
+from capacity_tui.tui.cli.output import Output, interrupted, progress, tell, tell_faults, tell_problems
 from capacity_tui.tui.cli.plan.search import device_counts, names_of
-from capacity_tui.tui.cli.plan_sources import GivenPlan, config_option, machine_for, plan_options, read_plan
+from capacity_tui.tui.cli.plan_sources import GivenPlan, changed_plan, machine_for, plan_options, read_plan, source_of
 
 NO_ANSWER = 1
 RENTED = ("instances",)  # What is chosen among where nobody names hardware
 
 
-def _seed_option(words: str) -> Callable[[CommandT], CommandT]:
-    return click.option("--seed", metavar="N", type=click.IntRange(0), default=1, show_default=True, help=words)
-
-
 @click.command()
 @plan_options(tried=RENTED)
-@click.option("--deadline", metavar="TIME", required=True, help="When the job has to be done, such as 24h.")
-@click.option("--budget", metavar="USD", help="Largest cost, such as 500.")
-@click.option(
-    "--hardware",
-    multiple=True,
-    metavar="NAMES",
-    shell_complete=plan_sources.devices,
-    help="Instances or devices to choose among: ids separated by commas, a vendor or cloud for all of theirs. "
-    "By default all instances.",
-)
-@click.option("--devices", metavar="LO..HI", help="Numbers of devices to try, such as 8..64; by default up to 64.")
-@config_option
+@options("fleet recommend")
 @output_options("table", "json", "yaml")
 def recommend(
     given: GivenPlan,
@@ -78,9 +67,7 @@ def recommend(
 
 @click.command()
 @plan_options()
-@click.option("--data", metavar="SIZE", default="0", help="Data that has to be where the job runs, such as 2TB.")
-@click.option("--home", metavar="REGION", help="Where the data is; by default the plan's region.")
-@config_option
+@options("fleet regions")
 @output_options("table", "json", "yaml")
 def regions(given: GivenPlan, data: str, home: str | None, config: Path | None, output: Output) -> None:
     """Compare regions for one job: the price of its machines there, and of its data's way there.
@@ -102,9 +89,7 @@ MISSED = 1
 
 @click.command()
 @click.argument("file", metavar="FILE|FOLDER", type=click.Path())
-@click.option("--check", is_flag=True, help="Exit with 1 if a deadline is missed.")
-@click.option("--cluster", metavar="NAME", help="Cluster that was kept, for a FOLDER; the only one by default.")
-@_seed_option("Of the search: the same seed gives the same schedule.")
+@options("fleet schedule")
 @output_options("table", "json", "yaml")
 @reaching_later
 def schedule(
@@ -160,35 +145,7 @@ def _machines(choose: Callable[[], nodes.Launcher], cluster: str | None) -> list
 
 @click.command()
 @plan_options(tried=RENTED)
-@click.option("--rate", metavar="REQ/S", help="Requests a second; of a load that varies, at its peak.")
-@click.option("--ttft", metavar="TIME", help="Limit of the time to first token, such as 2s; the plan's own by default.")
-@click.option("--tpot", metavar="TIME", help="Limit of the time per output token; the plan's own by default.")
-@click.option("--percentile", metavar="PERCENT", type=float, help="Requests that must keep each limit; 95 by default.")
-@click.option(
-    "--hardware",
-    multiple=True,
-    metavar="NAMES",
-    shell_complete=plan_sources.devices,
-    help="Instances or devices to choose among: ids separated by commas, a vendor or cloud for all of theirs, "
-    "instances for all that are rented. By default the plan's own, and instances where it names none.",
-)
-@click.option(
-    "--spread",
-    metavar="SHARE",
-    type=float,
-    help="Standard deviation of prompts and answers over their mean; the plan's own by default.",
-)
-@click.option(
-    "--load",
-    metavar="FILE|SHAPE",
-    help="How the load varies over a day: a shape (even, office, consumer, global), or a file of rates "
-    "in even parts of it. Adds the fleet over a day, fixed and autoscaled.",
-)
-@click.option("--startup", metavar="TIME", help="Time until a new replica answers; assumed by default.")
-@click.option("--scale-down", metavar="TIME", help="Time for which fewer must be enough before one is released.")
-@click.option("--reserve", metavar="SHARE", type=float, help="Replicas beyond what the load needs, such as 0.1.")
-@_seed_option("Of the random requests: the same seed gives the same answer.")
-@config_option
+@options("fleet serve")
 @output_options("table", "json", "yaml")
 def serve(
     given: GivenPlan,
@@ -247,3 +204,124 @@ def _question(
         None if reserve is None else float(reserve),
         int(seed or 0),
     )
+
+
+_FORMS = ("table", "json", "markdown", "csv", "yaml", "html")
+
+
+class JobKindType(click.ParamType["migrations.JobKind"]):
+    """A kind of job, by this program's name or as workload files of the fleet guide have it."""
+
+    name = "task"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> migrations.JobKind:
+        try:
+            return migrations.job_kind_called(str(value))
+        except CapacityError as error:
+            self.fail(error.one_line(), param, ctx)
+
+
+@click.command()
+@click.argument("file", required=False, metavar="[PLAN]", type=click.Path())
+@options("fleet migrate", kind=JobKindType())
+@output_options(*_FORMS)
+def migrate(
+    file: str | None,
+    model: str | None,
+    targets: tuple[str, ...],
+    data: str | None,
+    settings: tuple[str, ...],
+    top: int,
+    config: Path | None,
+    output: Output,
+    **words: Any,
+) -> None:
+    """Compare a job with what it would be on every other instance: stay or move?
+
+    Every instance gets as many machines as do the same: a service the fewest that answer as much, a training as many
+    devices. Savings are for the same work. Ctrl-C stops and shows what was found so far.
+    """
+    from dataclasses import replace
+
+    catalog = catalogs.load_catalog(fleet_files=config)
+    tell_problems(catalog.instances.problems)
+    job = migrations.JobWords(
+        model=_model_or_plan(file, model, catalog),
+        instances=names_of(targets),
+        data_bytes=parse_quantity(data, "B") if data else 0.0,
+        **words,
+    )
+    question = migrations.question_of_job(job, catalog)
+    question = replace(question, plan=changed_plan(question.plan, settings))
+    with interrupted() as stopped, progress("comparing instances") as shown:
+        so_far = shown.telling(partial(_state, ""))
+        migration = migrations.migrate(question, catalog, machine_for(question.plan), so_far, stopped)
+    output.table_or(
+        lambda: fleet_texts.migration_parts(migration, top), lambda form: fleet_texts.write_migration(form, migration)
+    )
+
+
+@click.command()
+@click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
+@options("fleet run")
+@output_options(*_FORMS)
+def run(workloads: tuple[str, ...], targets: tuple[str, ...], top: int, config: Path | None, output: Output) -> None:
+    """Find out for workloads of the catalogue whether to move; without any, for those of basic_demos."""
+    catalog = catalogs.load_catalog(fleet_files=config)
+    _run(workloads or migrations.workloads_of((), catalog), names_of(targets), catalog, top, output)
+
+
+@click.command("set")
+@click.argument("names", nargs=-1, metavar="[SET]...")
+@options("fleet set")
+@output_options(*_FORMS)
+def run_set(names: tuple[str, ...], targets: tuple[str, ...], top: int, config: Path | None, output: Output) -> None:
+    """Find out for all workloads of sets whether to move; without any, for those of basic_demos."""
+    catalog = catalogs.load_catalog(fleet_files=config)
+    _run(migrations.workloads_of(names, catalog), names_of(targets), catalog, top, output)
+
+
+@click.command()
+@options("fleet promises")
+@output_options("table", "json", "markdown", "yaml", "html")
+def promises(config: Path | None, output: Output) -> None:
+    """Hold what is often promised of moving (90 % saved, 2-3 times as fast, spot 60-70 % off) against true prices."""
+    catalog = catalogs.load_catalog(fleet_files=config)
+    tell_problems(catalog.instances.problems)
+    with interrupted() as stopped, progress("comparing instances") as shown:
+        checked = list(compat.check_promises(None, catalog, stopped, shown.telling(_state)))
+    output.table_or(lambda: compat.promises_parts(checked), lambda form: compat.write_promises(form, checked))
+
+
+def _run(names: Iterable[str], instances: tuple[str, ...], catalog: catalogs.Catalog, top: int, output: Output) -> None:
+    for problems in (catalog.workloads.problems, catalog.workload_sets.problems, catalog.instances.problems):
+        tell_problems(problems)
+    with interrupted() as stopped, progress("comparing instances") as shown:
+        runs = list(migrations.run_workloads(names, catalog, shown.telling(_state), stopped, instances))
+    output.table_or(lambda: fleet_texts.runs_parts(runs, top), lambda form: fleet_texts.write_runs(form, runs))
+
+
+def _model_or_plan(file: str | None, name: str | None, catalog: catalogs.Catalog) -> str | plans.Plan:
+    """Return the plan of a file or a line; of ``--model`` a model's name as it is, and a plan for what is none."""
+    if (file is None) == (name is None):
+        raise click.UsageError("Say what runs: PLAN, or --model with a size or a model")
+    if file is not None:
+        return source_of(file, plan_lines.PlanFlags()).plan()
+    assert name is not None  # noqa: S101 - one of both is given
+
+    try:
+        models.family_of(name, catalog)
+    except CapacityError as no_model:
+        try:
+            return plan_files.read_source(name, sys.stdin.buffer).plan()
+        except CapacityError as no_plan:
+            is_path = name == "-" or "/" in name or Path(name).suffix in (".yaml", ".yml", ".json")
+            raise (no_plan if is_path else no_model) from no_plan
+    return name
+
+
+def _state(name: str, migration: migrations.Migration) -> str:
+    """Return how far a comparison is, and what follows from it so far."""
+    named = f"{name}: " if name else ""
+    so_far = f"; so far {migration.verdict}: {migration.reasons[0]}" if migration.reasons else ""
+    return f"{named}{migration.share_done:.0%} of the instances, ctrl-c stops{so_far}"

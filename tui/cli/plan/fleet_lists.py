@@ -14,15 +14,21 @@ from capacity_tui.engine import cluster as clusters
 from capacity_tui.engine import files, fleet, present
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import format_bytes, format_money, format_number
-from capacity_tui.tui.cli.options import listing_options, named_or_matching, write_listing, write_table
-from capacity_tui.tui.cli.output import Output, fault_data, location_as_dict, output_options, tell, tell_problems
-from capacity_tui.tui.cli.plan_sources import config_option
+from capacity_tui.tui.cli.options import (
+    listing_options,
+    named_or_matching,
+    options,
+    output_options,
+    write_listing,
+    write_table,
+)
+from capacity_tui.tui.cli.output import Output, fault_data, location_as_dict, tell, tell_problems
 
 _LISTED_BY = {"instances": "instances", "sizes": "fleet sizes", "workloads": "workloads", "sets": "fleet sets"}
 
 
 @click.command()
-@config_option
+@options("fleet check")
 @output_options("text", "json", "yaml")
 def check(config: Path | None, output: Output) -> int:
     """Tell what is known, and name every fault of your own catalogues and JSON files; whatever has none is used."""
@@ -62,10 +68,7 @@ _LEGEND = {_OLD: "seen over 90 days ago, or on an unknown day", _DOUBT: "from me
 
 
 @click.command()
-@click.option("--filter", "text", metavar="TEXT", default="", help="Only instances that contain every word of it.")
-@click.option("--region", metavar="R", help="Prices of this region, or of this part of the world: us, europe, asia ...")
-@click.option("--refresh", is_flag=True, help="Fetch today's prices first, over the network (extra: prices).")
-@config_option
+@options("fleet prices")
 @output_options("table", "json", "csv", "yaml")
 def prices(text: str, region: str | None, refresh: bool, config: Path | None, output: Output) -> None:
     """List what every instance costs: whole and by accelerator, on demand, on spot capacity, committed to.
@@ -149,9 +152,9 @@ _PRICES: Sequence[present.Column[fleet.ListedPrices]] = (
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[SIZE]...")
-@click.option("--precision", "precisions", multiple=True, metavar="P", help="Only this precision; may be repeated.")
+@options("fleet sizes")
 @output_options("table", "json", "yaml")
-@config_option
+@options("config")
 def sizes(names: tuple[str, ...], precisions: tuple[str, ...], output: Output, config: Path | None) -> None:
     """Tell what the weights of models of known sizes take in each precision, in GB (billions of bytes)."""
     catalog = catalogs.load_catalog(fleet_files=config)
@@ -192,8 +195,7 @@ def sizes(names: tuple[str, ...], precisions: tuple[str, ...], output: Output, c
 
 @click.command()
 @listing_options
-@click.option("--details", metavar="ID", help="All that is known about one.")
-@config_option
+@options("fleet sets")
 def sets(details: str | None, text: str, output: Output, config: Path | None) -> None:
     """List the sets of workloads, with what each is for."""
     write_listing(catalogs.load_catalog(fleet_files=config).workload_sets, _SETS, details, text, output)

@@ -20,14 +20,13 @@ from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.present import pictures
 from capacity_tui.engine.schema import REPORT_FORMATS
 from capacity_tui.engine.solve import need as needs
-from capacity_tui.tui.cli.options import history_option, keep_estimates
-from capacity_tui.tui.cli.output import Output, output_options, progress, tell
+from capacity_tui.tui.cli.options import keep_estimates, options, output_options
+from capacity_tui.tui.cli.output import Output, progress, tell
 from capacity_tui.tui.cli.plan_sources import (
     changed_plan,
     compared_lines,
     machine_for,
     plan_flags,
-    settings_option,
     source_of,
     sources_of,
 )
@@ -46,39 +45,7 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
 @click.command()
 @_files
 @plan_flags
-@settings_option
-@click.option("--check", is_flag=True, help="Exit with 1 if a plan does not fit, or misses a limit that it sets.")
-@click.option(
-    "--explain",
-    "key",
-    metavar="KEY",
-    help="Show how a figure is computed, such as memory.parts.activations; follow what was put into it with /NAME, "
-    "as in cost.usd/step_seconds; memory, computation and bottleneck draw what happens when, and the roofline; "
-    "placement which parallel dimension lies on which level of the cluster.",
-)
-@click.option(
-    "--frameworks",
-    "folder",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Write the files that the plan's framework or engine reads to a folder.",
-)
-@click.option("--force", is_flag=True, help="Replace files that are there; with --frameworks.")
-@click.option(
-    "-v", "--verbose", is_flag=True, help="Show every part and the basis, and draw memory, time and roofline."
-)
-@click.option(
-    "--brief/--no-brief",
-    default=None,
-    help="Show only the verdict, the main figures and the first notes; the default on a terminal of 24 rows.",
-)
-@click.option(
-    "--scaling",
-    is_flag=True,
-    help="Also show time and cost over numbers of devices: those of scalability.device_counts, or around the plan's.",
-)
-@click.option("--compare", is_flag=True, help="Show several plans side by side, or one on several --gpu.")
-@history_option
+@options("plan")
 @output_options(*REPORT_FORMATS)
 def plan(
     files: tuple[str, ...],

@@ -17,27 +17,10 @@ from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.present import frameworks
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import modes
-from capacity_tui.tui.cli import plan_sources
-from capacity_tui.tui.cli.output import (
-    Output,
-    fault_data,
-    location_as_dict,
-    output_options,
-    progress,
-    say,
-    tell,
-    tell_faults,
-)
+from capacity_tui.tui.cli.options import complete, options, output_options
+from capacity_tui.tui.cli.output import Output, fault_data, location_as_dict, progress, say, tell, tell_faults
 from capacity_tui.tui.cli.plan.plan import DOES_NOT_FIT
-from capacity_tui.tui.cli.plan_sources import (
-    changed_plan,
-    imported_of,
-    machine_for,
-    plan_flags,
-    settings_option,
-    source_of,
-    sources_of,
-)
+from capacity_tui.tui.cli.plan_sources import changed_plan, imported_of, machine_for, plan_flags, source_of, sources_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +114,7 @@ def _write_data(catalogues: _Checked, files: list[_Checked], output: Output) -> 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @plan_flags
-@click.option("--ignored", is_flag=True, help="Name the options without a part in an estimate too.")
+@options("audit")
 @output_options("table", "json")
 def audit(files: tuple[str, ...], flags: plan_lines.PlanFlags, ignored: bool, output: Output) -> int:
     """Tell what configurations of other tools will do: what fits, what contradicts itself, what is wasted.
@@ -151,13 +134,7 @@ def audit(files: tuple[str, ...], flags: plan_lines.PlanFlags, ignored: bool, ou
 
 @click.command()
 @click.argument("into", required=False, metavar="[DIR|NAME]", type=click.Path(path_type=Path))
-@click.option("--list", "listing", is_flag=True, help="List the examples (the default).")
-@click.option("--show", metavar="NAME", help="Print one.")
-@click.option("--write", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write them all to a folder.")
-@click.option(
-    "--modules", metavar="DIR", type=click.Path(path_type=Path), help="Write modules by the names of the documents."
-)
-@click.option("--force", is_flag=True, help="Replace files that are there.")
+@options("examples")
 @output_options("table", "json", to_file=False)
 def examples(
     into: Path | None,
@@ -214,9 +191,7 @@ _NOTHING = "no plans are saved yet; `w` on the screen saves one"
 
 
 @click.command()
-@click.option("--list", "listing", is_flag=True, help="List the saved plans, the latest first (the default).")
-@click.option("--rename", nargs=2, metavar="OLD NEW", shell_complete=plan_sources.saved_plans, help="Rename one.")
-@click.option("--delete", metavar="NAME", shell_complete=plan_sources.saved_plans, help="Delete one.")
+@options("plans")
 @output_options("table", "json", "yaml", to_file=False)
 def plans(listing: bool, rename: tuple[str, str] | None, delete: str | None, output: Output) -> None:
     """List, rename or delete saved plans; `plan NAME` estimates one."""
@@ -246,7 +221,7 @@ def _list(output: Output) -> None:
 
 
 @click.command()
-@click.argument("name", required=False, shell_complete=plan_sources.schemas)
+@click.argument("name", required=False, shell_complete=complete("schemas"))
 @output_options()
 def schema(name: str | None, output: Output) -> None:
     """Print the JSON schema of plan files, or of a file of the catalogue; without a NAME list them.
@@ -266,15 +241,7 @@ def schema(name: str | None, output: Output) -> None:
 @click.argument("file", required=False, metavar="[FILE]", type=click.Path())
 @click.argument("words", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
 @plan_flags
-@settings_option
-@click.option("-o", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write the files to a folder.")
-@click.option("--force", is_flag=True, help="Replace files that are there.")
-@click.option("--queue", metavar="NAME", default="", help="Local queue of Kueue that jobs of Kubernetes wait in.")
-@click.option("--topology", metavar="LABEL", default="", help="Label of Kubernetes' nodes that all of a job share.")
-@click.option("--product", metavar="NAME", default="", help="Product, as node labels have it, that nodes must have.")
-@click.option("--image", metavar="NAME", default="", help="Image that containers are started of.")
-@click.option("--claim", metavar="NAME", default="", help="Volume claim of Kubernetes with the folder --checkpoints.")
-@click.option("--checkpoints", metavar="DIR", default="", help="Where the command leaves checkpoints, in containers.")
+@options("export")
 @output_options("table", "json", to_file=False)
 def export(
     target: str | None,

@@ -17,46 +17,11 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.solve import need as needs
 from capacity_tui.engine.solve import search as searches
 from capacity_tui.engine.solve import space as spaces
-from capacity_tui.tui.cli import plan_sources
-from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell, with_options
+from capacity_tui.tui.cli.options import options, output_options
+from capacity_tui.tui.cli.output import Output, interrupted, progress, tell
 from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_options
 
 MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
-hardware_option = click.option(
-    "--hardware",
-    multiple=True,
-    metavar="NAMES",
-    shell_complete=plan_sources.devices,
-    help="Devices or instances to try: ids separated by commas, a vendor or cloud for all of theirs, instances for all "
-    "that are rented, or any for every accelerator.",
-)
-_QUESTION_OPTIONS = (
-    click.option(
-        "--vary",
-        multiple=True,
-        metavar="KEY=VALUES",
-        shell_complete=plan_sources.fields,
-        help="Values to try of a field: KEY=V1,V2, KEY=LO..HI (doubling, or every whole number), "
-        "KEY=LO..HI:STEP, KEY=any; may be repeated. A search without it varies layout, ZeRO, micro batch, "
-        "checkpointing, and what the plan leaves open.",
-    ),
-    hardware_option,
-    click.option("--devices", metavar="LO..HI", help="Numbers of devices to try: doubling, or separated by commas."),
-    click.option(
-        "--limit",
-        "limits",
-        multiple=True,
-        metavar="FIGURE<=VALUE",
-        help="What must hold at the far end of the range: memory<=95%, time<=24h, usd<=200, ttft<=2s, "
-        "throughput>=20k; any figure by its result key; may be repeated.",
-    ),
-    click.option(
-        "--goal",
-        metavar="FIGURE",
-        help="What the best are chosen by:  time, usd, throughput, energy or a result key; "
-        "by default time, the largest model where models vary, money where hardware varies for a rate of requests.",
-    ),
-)
 
 
 class QuestionOptions(NamedTuple):
@@ -91,7 +56,7 @@ def question_options(command: Callable[..., object]) -> Callable[..., object]:
         given = {name: others.pop(name) for name in QuestionOptions._fields}
         return command(asked=QuestionOptions(**given), **others)
 
-    return with_options(*_QUESTION_OPTIONS)(with_question)
+    return options("questions")(with_question)
 
 
 def device_counts(text: str | None) -> tuple[int, ...]:
@@ -111,26 +76,7 @@ def _values(axes: list[spaces.Axis], path: str) -> tuple[object, ...]:
 @click.command()
 @plan_options()
 @question_options
-@click.option(
-    "--top", metavar="N", type=click.IntRange(1, 1000), default=10, show_default=True, help="Number of plans to list."
-)
-@click.option(
-    "--each",
-    "per_kind",
-    metavar="N",
-    type=click.IntRange(1),
-    help="At most this many of each model, device type and number of devices.",
-)
-@click.option(
-    "--pareto", metavar="FIGURE,FIGURE", help="Add the front of these figures over everything that was tried."
-)
-@click.option(
-    "--ray",
-    "address",
-    metavar="ADDRESS",
-    help="Share the search out among the workers of a Ray cluster: HOST:PORT, auto, or local:N for N workers "
-    "here. The answer is the same; stopped half way, the same command resumes there.",
-)
+@options("search")
 @output_options("table", "json")
 def search(
     given: GivenPlan,
@@ -179,13 +125,7 @@ NO_ANSWER = 1
 
 @click.command()
 @plan_options(compares=True)
-@click.option(
-    "--solve",
-    required=True,
-    metavar="KEY",
-    shell_complete=plan_sources.names_of_fields,
-    help="The field to solve for, such as hardware.devices, or model.parameters.",
-)
+@options("need")
 @question_options
 @output_options("table", "json", "yaml")
 def need(given: GivenPlan, solve: str, asked: QuestionOptions, output: Output) -> int:

@@ -14,16 +14,13 @@ from capacity_tui.engine import solve, storage
 from capacity_tui.engine.errors import Place
 from capacity_tui.engine.present import storage as storage_texts
 from capacity_tui.engine.units import parse_count, parse_quantity
-from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell, tell_problems
+from capacity_tui.tui.cli.options import options, output_options
+from capacity_tui.tui.cli.output import Output, interrupted, progress, tell, tell_problems
 from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_options
 
 
 @click.command()
-@click.option("--backend", metavar="NAME", help="sqlite or mongodb; what --uri says, else sqlite.")
-@click.option("--uri", metavar="URI", help="The MongoDB to measure; a collection is made in it, and dropped.")
-@click.option("--documents", metavar="N", default="1000", show_default=True, help="Patterns to store, 1000 or more.")
-@click.option("--chunk", metavar="N", type=int, default=15, show_default=True, help="Words of a pattern.")
-@click.option("--folder", metavar="DIR", type=click.Path(path_type=Path), help="Where the SQLite file lies meanwhile.")
+@options("storage bench")
 @output_options("table", "json", "yaml")
 def bench(
     backend: str | None, uri: str | None, documents: str, chunk: int, folder: Path | None, output: Output
@@ -44,21 +41,7 @@ def bench(
 
 
 @click.command()
-@click.option("--samples", required=True, metavar="N", help="Texts, such as 100M.")
-@click.option("--tokens", required=True, metavar="N", help="Mean tokens of a text.")
-@click.option("--chunk", default="15", show_default=True, metavar="N", help="Tokens of a pattern of the first level.")
-@click.option("--levels", default=4, show_default=True, metavar="N", help="Levels of patterns.")
-@click.option("--fan-in", metavar="N", help="Patterns of a level in one of the next; as many as a chunk has tokens.")
-@click.option("--alpha", metavar="A[,A]", help="Exponent of the law of frequencies; by level, as storage fit tells.")
-@click.option("--dedup", metavar="SHARE[,SHARE]", help="Share of the patterns that repeat an earlier one; by level.")
-@click.option("--dedup-decay", metavar="SHARE", help="Share by which that falls with each further level.")
-@click.option("--overhead", metavar="SHARE", help="What the store adds: indexes, padding, its own.")
-@click.option("--pattern-bytes", metavar="N[,N]", help="Bytes of a pattern as a document; by level.")
-@click.option(
-    "--kinds",
-    metavar="N[,N]",
-    help="Different patterns there could be; by level. By default as many as leave the rarest one occurrence.",
-)
+@options("storage estimate")
 @output_options("table", "json", "yaml")
 def estimate(levels: int, output: Output, **values: str | None) -> None:
     """Estimate what the patterns of a corpus take to keep, by level and in all.
@@ -109,19 +92,7 @@ _WIDTH, _MARGIN = 72, 2
 
 @click.command()
 @click.argument("source", metavar="FILE|DIR|-")
-@click.option("--chunk", default=15, show_default=True, metavar="N", help="Tokens of a pattern of the first level.")
-@click.option("--levels", default=4, show_default=True, metavar="N", help="Levels of patterns.")
-@click.option("--fan-in", type=int, metavar="N", help="Patterns of a level in one of the next; as a chunk has tokens.")
-@click.option("--numbers", metavar="TYPE", help="Files hold tokens as numbers: uint16, uint32, int32 or int64.")
-@click.option(
-    "--kept",
-    default=1 << 20,
-    show_default=True,
-    metavar="N",
-    help="Different patterns of a level that are counted exactly; of more, a sample is.",
-)
-@click.option("--svg", type=click.Path(path_type=Path), help="Write the frequencies over their ranks as a picture.")
-@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
+@options("storage fit")
 @output_options("table", "json", "yaml")
 def fit(
     source: str,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,24 +15,13 @@ from capacity_tui.engine.nodes import Launcher
 from capacity_tui.engine.nodes import jobs as node_jobs
 from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.units import format_bandwidth, format_seconds, parse_quantity
-from capacity_tui.tui.cli.options import history_option, keep_entries, reaching, reaching_later
-from capacity_tui.tui.cli.output import Output, interrupted, output_options, say, tell
-from capacity_tui.tui.cli.plan_sources import (
-    changed_plan,
-    machine_for,
-    plan_flags,
-    settings_option,
-    source_of,
-    sources_of,
-)
-
-_SECONDS = 60.0
+from capacity_tui.tui.cli.options import keep_entries, options, output_options, reaching, reaching_later
+from capacity_tui.tui.cli.output import Output, interrupted, say, tell
+from capacity_tui.tui.cli.plan_sources import changed_plan, machine_for, plan_flags, source_of, sources_of
 
 
 @click.command()
-@click.option("--name", help="What plans are to call the cluster; my-cluster by default.")
-@click.option("--seconds", type=click.FloatRange(0.1, 3600), default=_SECONDS, help="How long each node has.")
-@click.option("--dry-run", is_flag=True, help="Save nothing.")
+@options("cluster detect")
 @output_options("table", "json", "yaml")
 @reaching
 def detect(launcher: Launcher, name: str | None, seconds: float, dry_run: bool, output: Output) -> int:
@@ -48,8 +36,7 @@ def detect(launcher: Launcher, name: str | None, seconds: float, dry_run: bool, 
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--check", is_flag=True, help="Detect again and print what has changed; exit code 1 where it has.")
-@click.option("--seconds", type=click.FloatRange(0.1, 3600), default=_SECONDS, help="How long each node has.")
+@options("cluster show")
 @output_options("table", "json", "yaml")
 @reaching_later
 def show(choose: Callable[[], Launcher], name: str | None, check: bool, seconds: float, output: Output) -> int:
@@ -84,26 +71,7 @@ def _write(inventory: nodes.Inventory, output: Output, now: nodes.Inventory | No
 
 
 @click.command()
-@click.option(
-    "--as",
-    "name",
-    metavar="NAME",
-    default="cluster-network",
-    show_default=True,
-    help="Name of the link in the catalogue: what hardware.interconnect may say.",
-)
-@click.option(
-    "--python", metavar="PATH", help="A Python of the nodes with this program and torch; by default this one."
-)
-@click.option(
-    "--kernels",
-    "cluster",
-    metavar="[CLUSTER]",
-    is_flag=False,
-    flag_value="",
-    help="Time kernels too, on one node of each kind of this kept cluster, or of the only one.",
-)
-@click.option("--quick", is_flag=True, help="Three sizes of messages, and few of kernels: less exact.")
+@options("cluster sample")
 @output_options("table", "json", to_file=False)
 @reaching
 def sample(launcher: Launcher, name: str, python: str | None, cluster: str | None, quick: bool, output: Output) -> int:
@@ -153,16 +121,7 @@ def _tell(group: nodes.NodeGroup) -> None:
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[JOB]...")
-@click.option("--all", "everyone", is_flag=True, help="Jobs of all users, not only yours.")
-@click.option(
-    "--since",
-    metavar="TIME",
-    default="now-7days",
-    show_default=True,
-    help="How far back accounting is read, in sacct's time format.",
-)
-@click.option("--follow", is_flag=True, help="Follow one JOB to its end; Ctrl-C leaves it running.")
-@history_option
+@options("cluster jobs")
 @output_options("table", "json", "yaml")
 @reaching
 def jobs(
@@ -209,54 +168,7 @@ _COMPLETED = "COMPLETED"
 @click.argument("file", required=False, metavar="[PLAN]")
 @click.argument("command", metavar="[-- CMD]", nargs=-1, type=click.UNPROCESSED)
 @plan_flags
-@settings_option
-@click.option(
-    "--partition",
-    "partitions",
-    multiple=True,
-    metavar="NAME",
-    help="Look at this partition, or local queue of Kueue, alone; may be repeated. All by default.",
-)
-@click.option("--account", metavar="NAME", default="", help="Account that pays.")
-@click.option("--qos", metavar="NAME", default="", help="Quality of service.")
-@click.option(
-    "--option",
-    "more",
-    multiple=True,
-    metavar="TEXT",
-    help="A further option of sbatch, as in --option=--constraint=ib; may be repeated.",
-)
-@click.option("--name", metavar="NAME", default="", help="Name of the job; model and task by default.")
-@click.option(
-    "--time",
-    "limit",
-    metavar="TIME",
-    help="Time limit, such as 12h; from the upper end of the predicted range by default.",
-)
-@click.option(
-    "--checkpoints",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Where CMD leaves checkpoints, on a disk that all nodes see: a job that was pre-empted, or whose "
-    "time ended, goes on from the newest, {run.checkpoint}.",
-)
-@click.option(
-    "--launcher",
-    type=click.Choice(["torchrun", "queue", "command"]),
-    help="What starts the processes: torchrun on each node, the queue, or CMD itself.",
-)
-@click.option("--image", metavar="NAME", default="", help="Image of containers on Kubernetes.")
-@click.option("--claim", metavar="NAME", default="", help="Volume claim of Kubernetes with the folder --checkpoints.")
-@click.option("--no-guard", is_flag=True, help="Put no `guard` around CMD; then nodes need no capacity-tui.")
-@click.option(
-    "--prices",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Dollars by partition: a number for a node and hour, or {usd_per_device_hour: 2.5}.",
-)
-@click.option("--force", is_flag=True, help="Take a plan that does not fit all the same.")
-@click.option("--submit", is_flag=True, help="Submit it to the partition where it starts first.")
-@click.option("--follow", is_flag=True, help="Submit it and follow it to its end; Ctrl-C leaves it running.")
+@options("cluster submit")
 @output_options("table", "json", "yaml")
 @reaching
 def submit(

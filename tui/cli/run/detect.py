@@ -24,17 +24,12 @@ from capacity_tui.engine.present import storage as storage_texts
 from capacity_tui.engine.solve import advice as advising
 from capacity_tui.engine.solve import modes
 from capacity_tui.engine.units import parse_quantity
-from capacity_tui.tui.cli.output import Output, interrupted, output_options, tell
+from capacity_tui.tui.cli.options import options, output_options
+from capacity_tui.tui.cli.output import Output, interrupted, tell
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-
-learn_option = click.option(
-    "--learn",
-    metavar="SAMPLES[,TOKENS[,CHUNK[,LEVELS]]]",
-    help="Name the bottleneck of learning the patterns of a corpus here, such as 1M,500,15,4.",
-)
 
 _USUAL = ("500", "15", "4")
 
@@ -61,29 +56,7 @@ DEFAULT_MODEL = "smollm2-135m"  # Small enough for any machine, so that the mode
 
 
 @click.command()
-@click.option("--profile-only", is_flag=True, help="Only describe the machine.")
-@click.option("--generate-configs", is_flag=True, help="Propose three configurations for it too.")
-@click.option("--job", metavar="FILE", help="Name this plan's bottleneck here, instead of a small training's.")
-@learn_option
-@click.option(
-    "--benchmark", is_flag=True, help="Measure memory, processor, GPUs, disk, latencies and a database (about 20 s)."
-)
-@click.option(
-    "--power-supply",
-    "supply",
-    metavar="WATTS",
-    type=click.FloatRange(50, 1e6),
-    help="Rating of its power supply, to show the headroom.",
-)
-@click.option(
-    "--folder",
-    metavar="DIR",
-    type=click.Path(path_type=Path, exists=True, file_okay=False, writable=True),
-    help="Disk to measure; with --benchmark.",
-)
-@click.option("--url", metavar="URL", help="Web address to measure the network to; with --benchmark.")
-@click.option("--doctor", is_flag=True, help="Write a report for bug reports: every probe and what it returned.")
-@click.option("--private", is_flag=True, help="Keep serial numbers, host and user names; with --doctor.")
+@options("detect")
 @output_options("table", "json", "yaml")
 def detect(
     profile_only: bool,

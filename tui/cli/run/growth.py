@@ -18,24 +18,9 @@ from capacity_tui.engine.runs import history as histories
 from capacity_tui.engine.runs import sampling
 from capacity_tui.engine.solve import modes
 from capacity_tui.engine.units import parse_count, parse_quantity
-from capacity_tui.tui.cli.options import history_option, keep_entries
-from capacity_tui.tui.cli.output import CommandT, Output, interrupted, output_options, tell, with_options
+from capacity_tui.tui.cli.options import keep_entries, options, output_options
+from capacity_tui.tui.cli.output import Output, interrupted, tell
 from capacity_tui.tui.cli.plan_sources import read_plan
-
-
-def measuring_options(repeats: int, limit: str) -> Callable[[CommandT], CommandT]:
-    """Return the options of a command that measures: how often, for how long, and whether anew."""
-    return with_options(
-        click.option(
-            "--repeats",
-            type=click.IntRange(min=1),
-            default=repeats,
-            show_default=True,
-            help="Runs of each: they say how much runs spread.",
-        ),
-        click.option("--timeout", metavar="TIME", default=limit, show_default=True, help="End a run after so long."),
-        click.option("--anew", is_flag=True, help="Measure all of it, also what was measured before a stop."),
-    )
 
 
 def measured_series(
@@ -78,29 +63,7 @@ def measured_series(
 
 
 @click.command("bench-configs", context_settings={"allow_interspersed_args": False})
-@click.option(
-    "--grid",
-    "grid",
-    metavar="KEY=V1,V2",
-    multiple=True,
-    help="Values for {KEY} in the command, or KEY=LO..HI, KEY=LO..HI:STEP. By default depth=3..10, "
-    "chunk=5..25:5 and samples=100,300,1000, as far as the command takes them.",
-)
-@click.option(
-    "--metric",
-    metavar="REGEX|json:KEY",
-    help="What a run got done, in its output: an expression whose group is the number, or a key of JSON. "
-    "Without, runs are ranked by time alone.",
-)
-@click.option(
-    "--plan",
-    "plan_name",
-    metavar="PLAN",
-    help="The plan that is run, of which keys of the grid change fields: where the output tells step time or "
-    "memory, runs are kept beside their prediction, and calibrate learns from them.",
-)
-@measuring_options(1, "10min")
-@history_option
+@options("bench-configs")
 @output_options("table", "json", "yaml", "csv")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def bench_configs(
@@ -163,17 +126,6 @@ class PlannedRuns:
 
 
 SIZE = "n"
-_ahead_options = with_options(
-    click.option(
-        "--to", "targets", metavar="N,N", help="Sizes to look ahead to, such as 1e8,1e9 (the default) or 100M."
-    ),
-    click.option(
-        "--recommend",
-        metavar="TIME",
-        help="Say what it takes to finish a job of each of these sizes in that time, such as 24h: cores, memory, "
-        "storage, machines and their price.",
-    ),
-)
 
 
 @click.group()
@@ -183,8 +135,7 @@ def scaling() -> None:
 
 @scaling.command()
 @click.argument("file", metavar="FILE.csv|-")
-@_ahead_options
-@click.option("--figure", metavar="NAME", help="The column to fit; by default all, time first.")
+@options("scaling fit")
 @output_options("table", "json", "yaml")
 def fit(file: str, targets: str | None, recommend: str | None, figure: str | None, output: Output) -> None:
     """Fit laws of growth to measured sizes: O(1), O(log n), O(n), O(n log n), O(n^2), O(n^3) and any power.
@@ -203,17 +154,7 @@ def fit(file: str, targets: str | None, recommend: str | None, figure: str | Non
 
 
 @scaling.command(context_settings={"allow_interspersed_args": False})
-@click.option("--sizes", metavar="N,N", default="100,1000,10000,50000", show_default=True, help="Sizes to measure.")
-@_ahead_options
-@click.option(
-    "--disk",
-    metavar="PATH",
-    default="",
-    help="The file or folder whose size counts as disk space, {n} in it as in the command; by default what "
-    "the command writes.",
-)
-@measuring_options(3, "1h")
-@history_option
+@options("scaling run")
 @output_options("table", "json", "yaml")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(

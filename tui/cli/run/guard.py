@@ -22,17 +22,10 @@ from capacity_tui.engine.runs import guard as guarding
 from capacity_tui.engine.runs import history as histories
 from capacity_tui.engine.runs import monitor as monitoring
 from capacity_tui.engine.runs import profile as profiling
-from capacity_tui.tui.cli.options import history_option, keep_entries
+from capacity_tui.tui.cli.options import keep_entries, options
 from capacity_tui.tui.cli.output import say, tell
 from capacity_tui.tui.cli.run.piped_command import OutputReading, work_in_output
-from capacity_tui.tui.cli.run.run_output import (
-    JsonLines,
-    finish,
-    is_kept,
-    outlet_options,
-    stream_of_events,
-    tell_problems_of,
-)
+from capacity_tui.tui.cli.run.run_output import JsonLines, finish, is_kept, stream_of_events, tell_problems_of
 
 _NAMES = 12  # Cells that names of rows take
 
@@ -40,24 +33,7 @@ _NAMES = 12  # Cells that names of rows take
 @click.command()
 @click.argument("plan_name", metavar="PLAN", required=False)
 @click.argument("command", metavar="-- CMD", nargs=-1, type=click.UNPROCESSED)
-@click.option(
-    "--checkpoints",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Where the command leaves checkpoints; the newest complete one is {run.checkpoint}.",
-)
-@click.option(
-    "--rewrite",
-    "files",
-    metavar="FILE",
-    multiple=True,
-    help="Give the command a copy of this file with its placeholders filled; may be repeated.",
-)
-@click.option("--log", "log_place", metavar="FILE", default="", help="Follow this log too, besides what CMD writes.")
-@click.option("--attach", metavar="RUN", help="Guard a run whose guard is gone, by its id.")
-@click.option("--dry-run", is_flag=True, help="Print what would be started and done, and start nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line, for every look and event.")
-@history_option
+@options("guard")
 def guard(
     plan_name: str | None,
     command: tuple[str, ...],
@@ -171,33 +147,7 @@ _WIDEST = 160
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
-@click.option("--interval", metavar="SECONDS", type=float, default=1.0, show_default=True, help="Time between looks.")
-@click.option(
-    "--samples",
-    metavar="N|REGEX",
-    help="Samples that the command gets done, or the lines of its output that tell: a (group) how many so far.",
-)
-@click.option(
-    "--stage",
-    "stages",
-    metavar="NAME[=REGEX]",
-    multiple=True,
-    help="What the command works on; of several, the line of its output with which each begins.",
-)
-@click.option("--url", metavar="URL", help="An endpoint that the command depends on: asked meanwhile, for its latency.")
-@click.option("--tier", metavar="TIER", help="Take the thresholds of machines of this tier, as detect tells it.")
-@click.option(
-    "--threshold",
-    "thresholds",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="From which use on cpu, memory, disk, network or gpu hold a run up, such as disk=500MB/s.",
-)
-@click.option("--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write all of it as JSON.")
-@click.option("--html", "html_file", metavar="FILE", type=click.Path(path_type=Path), help="Write it as a page.")
-@outlet_options
-@click.option("-q", "--quiet", is_flag=True, help="Print only errors on stderr.")
-@history_option
+@options("profile")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def profile(
     interval: float,

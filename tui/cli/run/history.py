@@ -21,31 +21,15 @@ from capacity_tui.engine.runs import history as histories
 from capacity_tui.engine.runs import sampling
 from capacity_tui.engine.runs.accuracy import COMPARED_KINDS
 from capacity_tui.engine.units import parse_quantity
-from capacity_tui.tui.cli.options import opened_history, store_option, tell_notes
-from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, say, tell, with_options
+from capacity_tui.tui.cli.options import opened_history, options, output_options, tell_notes
+from capacity_tui.tui.cli.output import Output, interrupted, progress, say, tell
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     Unseen = Mapping[accuracies.Kind, Mapping[accuracies.LeftOut, accuracies.Scores]]
 
-_LISTED = 20
 _AGO = re.compile(r"[\d.]+\s*[a-z]+")
-
-
-_filters = with_options(
-    click.option(
-        "--kind",
-        "kinds",
-        multiple=True,
-        type=click.Choice(("estimate", "run", "profile")),
-        help="Only this kind; may be repeated.",
-    ),
-    click.option("--model", metavar="TEXT", default="", help="Whose model has this in its name."),
-    click.option("--hardware", metavar="TEXT", default="", help="Whose hardware has this in its name."),
-    click.option("--since", metavar="TIME", default="", help="Started on this day or later, or in the last 7d."),
-    click.option("--measured", is_flag=True, help="Only runs with measurements."),
-)  # which entries are meant
 
 
 @click.group()
@@ -59,16 +43,7 @@ def history() -> None:
 
 
 @history.command("list")
-@_filters
-@click.option(
-    "-n",
-    "--limit",
-    type=click.IntRange(min=0),
-    default=_LISTED,
-    show_default=True,
-    help="At most this many, the newest; 0 for all.",
-)
-@store_option
+@options("history list")
 @output_options("table", "json", "jsonl", "csv")
 def list_runs(limit: int, store: str | None, output: Output, **filters: Any) -> None:
     """List entries, the newest first."""
@@ -85,8 +60,7 @@ def list_runs(limit: int, store: str | None, output: Output, **filters: Any) -> 
 
 @history.command()
 @click.argument("name", metavar="ID")
-@click.option("--plan", "as_plan", is_flag=True, help="Only its plan, as a file that can be estimated again.")
-@store_option
+@options("history show")
 @output_options("table", "json", "jsonl", "csv")
 def show(name: str, as_plan: bool, store: str | None, output: Output) -> None:
     """Show an entry: where it ran, what was predicted, what was measured."""
@@ -107,7 +81,7 @@ def show(name: str, as_plan: bool, store: str | None, output: Output) -> None:
 @history.command()
 @click.argument("first", metavar="ID")
 @click.argument("second", metavar="ID")
-@store_option
+@options("history compare")
 @output_options("table", "json", "csv")
 def compare(first: str, second: str, store: str | None, output: Output) -> None:
     """Compare two entries: settings that differ, and figures side by side."""
@@ -126,13 +100,7 @@ def compare(first: str, second: str, store: str | None, output: Output) -> None:
 
 
 @history.command()
-@_filters
-@click.option(
-    "--share",
-    is_flag=True,
-    help="What was measured, as CSV without names, paths or serial numbers, for calibrate --from of others.",
-)
-@store_option
+@options("history export")
 @output_options("json", "jsonl", "csv")
 def export(measured: bool, share: bool, store: str | None, output: Output, **filters: Any) -> None:
     """Write entries for other programs, the newest first."""
@@ -150,7 +118,7 @@ def export(measured: bool, share: bool, store: str | None, output: Output, **fil
 
 @history.command()
 @click.argument("names", nargs=-1, required=True, metavar="ID...")
-@store_option
+@options("history forget")
 def forget(names: tuple[str, ...], store: str | None) -> None:
     """Remove entries for good."""
     kept = opened_history(store)
@@ -205,18 +173,11 @@ def _plan_text(run: histories.RunRecord) -> str:
     return plan_files.dump_plan(plan_files.plan_from_data(run.plan), f"From the history: {run.id}, {run.started}.")
 
 
-TAGS = ("source", "hardware", "size", "length", "parallelism", "framework", "precision", "routing")
 _WORST = 5
 
 
 @click.command()
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(COMPARED_KINDS), help="Only this; may be repeated.")
-@click.option("--by", "tag", type=click.Choice(TAGS), default="source", show_default=True, help="Rows of the tables.")
-@click.option("--unseen", is_flag=True, help="Also what constants and ranges made without each publisher predict.")
-@click.option(
-    "--mine", is_flag=True, help="Of runs of your own that were given to calibrate, instead of published ones."
-)
-@click.option("--plots", type=click.Path(path_type=Path, file_okay=False), help="Write SVG plots to this folder.")
+@options("accuracy", kinds=click.Choice(COMPARED_KINDS))
 @output_options("table", "markdown", "json")
 def accuracy(kinds: tuple[str, ...], tag: str, unseen: bool, mine: bool, plots: Path | None, output: Output) -> None:
     """Show how far estimates are from measurements."""

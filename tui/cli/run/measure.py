@@ -22,7 +22,8 @@ from capacity_tui.engine.runs import history as histories
 from capacity_tui.engine.runs import logs, sampling
 from capacity_tui.engine.solve import modes
 from capacity_tui.engine.units import format_bytes, format_percent, format_seconds
-from capacity_tui.tui.cli.output import Output, output_options, progress, tell, tell_faults
+from capacity_tui.tui.cli.options import options, output_options
+from capacity_tui.tui.cli.output import Output, progress, tell, tell_faults
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,16 +32,6 @@ if TYPE_CHECKING:
 GIB = 2**30
 _INTERRUPTED = "stopped; what was timed is kept, the same command resumes there"
 
-_device = click.option(
-    "--device",
-    type=click.Choice(("auto", "cpu", "gpu")),
-    default="auto",
-    show_default=True,
-    help="What to sample; auto takes the GPU where torch can use one.",
-)
-
-_quick = click.option("--quick", is_flag=True, help="A small grid: about a minute, less exact.")
-
 
 @click.group()
 def sample() -> None:
@@ -48,10 +39,7 @@ def sample() -> None:
 
 
 @sample.command()
-@_device
-@_quick
-@click.option("--with", "software", type=click.Choice(("torch", "numpy")), help="What runs the kernels.")
-@click.option("--kernel", "only", multiple=True, metavar="NAME", help="Only this kernel; may be repeated.")
+@options("sample kernels")
 def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None, only: tuple[str, ...]) -> None:
     """Time matrix products, attention, norms, loss, optimizer and copies over a grid of shapes.
 
@@ -72,9 +60,7 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
 
 
 @sample.command()
-@_device
-@_quick
-@click.option("--ranks", type=click.IntRange(2, 1024), help="Processes of the largest group; default all devices.")
+@options("sample collectives")
 def collectives(device: str, quick: bool, ranks: int | None) -> None:
     """Time all-reduce, all-gather, reduce-scatter, all-to-all and send/recv between processes on this machine."""
     with progress("looking at this machine"):
@@ -94,23 +80,7 @@ def collectives(device: str, quick: bool, ranks: int | None) -> None:
 
 
 @click.command()
-@_device
-@click.option("--plan", "plan_name", metavar="FILE", help="The plan of a run of your own.")
-@click.option("--step-seconds", type=click.FloatRange(0, min_open=True), help="How long its step took.")
-@click.option("--peak-gib", type=click.FloatRange(0, min_open=True), help="What the driver showed at its peak, GiB.")
-@click.option(
-    "--log",
-    "log_path",
-    type=click.Path(path_type=Path, exists=True),
-    help="Read both from its log instead: text, JSON, CSV, event files, or a folder with one.",
-)
-@click.option(
-    "--from",
-    "shared",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Learn from runs that somebody shared: history export --share writes them.",
-)
-@click.option("--undo", "is_undone", is_flag=True, help="Go back to the constants before the last calibration.")
+@options("calibrate")
 @output_options("table", "json", to_file=False)
 def calibrate(
     device: str,

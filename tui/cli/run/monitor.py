@@ -16,47 +16,19 @@ from capacity_tui.engine import runs, solve
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.runs import logs
 from capacity_tui.engine.runs import monitor as monitoring
-from capacity_tui.tui.cli.options import history_option
-from capacity_tui.tui.cli.run.run_output import SharedOutput, outlet_options, tell_problems_of
+from capacity_tui.tui.cli.options import options
+from capacity_tui.tui.cli.run.run_output import SharedOutput, tell_problems_of
 
 if TYPE_CHECKING:
     from capacity_tui.tui.cli.run.run_output import RunOutput
 
-LEAST_INTERVAL = 0.2
 _STANDARD_INPUT = "-"
 _PIPE_WAIT = 0.05
 _FIRST_RATES = 0.5  # Seconds between the two samples of ``--once`` that rates need
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
-@click.option("--pid", metavar="N", type=int, help="Watch a process and all that it started; its output, if a file.")
-@click.option(
-    "--log",
-    "log_place",
-    metavar="FILE",
-    help="Follow a log: text, JSON, CSV, event files, a folder, a page of metrics, or -.",
-)
-@click.option("--plan", "plan_name", metavar="PLAN", help="The plan that the run follows, to compare it with.")
-@click.option(
-    "--pattern",
-    "patterns",
-    metavar="REGEX",
-    multiple=True,
-    help="An expression of your own, with groups named as figures, such as 'it (?P<step>[0-9]+)', or "
-    "loss=json:KEY; may be repeated.",
-)
-@click.option(
-    "--interval",
-    metavar="SECONDS",
-    type=click.FloatRange(LEAST_INTERVAL),
-    default=2.0,
-    show_default=True,
-    help="Time between looks.",
-)
-@click.option("--once", is_flag=True, help="Print the run's status, and end.")
-@click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line, for every look and event.")
-@outlet_options
-@history_option
+@options("monitor")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def monitor(
     pid: int | None,

@@ -6,10 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol
-
-import click
 
 from capacity_tui.engine import present, runs
 from capacity_tui.engine.errors import CapacityError
@@ -19,7 +16,7 @@ from capacity_tui.engine.runs import history as histories
 from capacity_tui.engine.runs import logs
 from capacity_tui.engine.runs import monitor as monitoring
 from capacity_tui.tui.cli.options import chosen_history, keep_entries
-from capacity_tui.tui.cli.output import tell, with_options
+from capacity_tui.tui.cli.output import tell
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -142,18 +139,6 @@ def _ending(state: monitoring.RunState) -> Iterator[str]:
 def stream_of_events(as_json: bool) -> IO[str]:
     """Return where a run is shown whose own output goes to stdout: JSON takes stdout for itself."""
     return sys.stdout if as_json else sys.stderr
-
-
-outlet_options = with_options(
-    click.option(
-        "--jsonl", metavar="FILE", type=click.Path(path_type=Path), help="Append all of it as JSON lines; - for stdout."
-    ),
-    click.option(
-        "--serve",
-        metavar="[HOST:]PORT",
-        help="Serve Prometheus at /metrics; beyond this machine with a token in CAPACITY_TUI_METRICS_TOKEN.",
-    ),
-)
 
 
 class SharedOutput:

@@ -21,7 +21,7 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import Row
 from capacity_tui.tui.text import Line, Span, fit, fold, left, line, right, to_ascii
 from capacity_tui.tui.view import BenchmarkOutcome, BenchmarkStep
-from capacity_tui.tui.views.dialogs.text_dialog import ScrollsText, TextLines
+from capacity_tui.tui.views.dialogs.help import ScrollsText, TextLines
 from capacity_tui.tui.views.view_screen import ViewScreen
 from capacity_tui.tui.widgets.head import gauge
 from capacity_tui.tui.widgets.lines import DrawnLines

@@ -10,8 +10,7 @@ from rich.cells import cell_len
 from textual.dom import DOMNode
 
 from capacity_tui.engine.record import dataclass
-from capacity_tui.tui.actions import Commands
-from capacity_tui.tui.guide import ADVICE_APPLIED
+from capacity_tui.tui.actions import ADVICE_APPLIED, Commands
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.text import Line, Span, clip, fit, fold, left, line, spread, wrap

@@ -1,20 +1,149 @@
-"""The command palette: every action, and everything that can be picked."""
+"""Texts over the screen, one of them the help, and the palette: every action, and all that can be picked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import cast
+from itertools import groupby
+from pathlib import Path
+from typing import ClassVar, cast
 
-from textual.app import App, SystemCommand
+from textual import events
+from textual.app import App, ComposeResult, SystemCommand
 from textual.await_complete import AwaitComplete
+from textual.binding import BindingType
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
 
-from capacity_tui.tui.actions import ACTIONS, Commanded, key_names
+from capacity_tui.tui.actions import (
+    ACTIONS,
+    QUERY_VIEWS,
+    Action,
+    Commanded,
+    dialog_bindings,
+    key_names,
+    read_table,
+    with_keys,
+)
 from capacity_tui.tui.requests import reported
 from capacity_tui.tui.session import HasSession, Session
 from capacity_tui.tui.shown.results import HARDWARE_KEY, MODEL_KEY, Choice
-from capacity_tui.tui.widgets.lines import ClosesOnce
+from capacity_tui.tui.text import Line, Span, left, line, plain_text, to_ascii, wrap
+from capacity_tui.tui.widgets.lines import ClosesOnce, DrawnLines
+
+
+class TextLines(DrawnLines):
+    """A text that is built anew for each width."""
+
+    def __init__(self, build: Callable[[int], list[Line]]) -> None:
+        super().__init__()
+        self._build = build
+
+    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - the rest is scrolled to
+        return self._build(width)
+
+    def scroll_pages(self, direction: int) -> None:
+        self.scroll_lines(direction * max(self.size.height - 1, 1))
+
+    def scroll_to_end(self, direction: int) -> None:
+        self.scroll_lines(direction * len(self.lines))
+
+    def as_text(self) -> str:
+        return plain_text(self.lines)
+
+
+class ScrollsText:
+    """A screen over which the mouse scrolls its text, wherever it is."""
+
+    text: TextLines  # what is scrolled
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.text.scroll_lines(3)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.text.scroll_lines(-3)
+
+
+class TextDialog(ScrollsText, ModalScreen[None], ClosesOnce[None]):
+    """Shows lines that are laid out for the width there is."""
+
+    BINDINGS: ClassVar[list[BindingType]] = dialog_bindings("text")
+
+    def __init__(
+        self,
+        title: str,
+        build: Callable[[int], list[Line]],
+        copy: Callable[[str], None],
+        export: Callable[[], object] | None = None,
+    ) -> None:
+        super().__init__()
+        self._title = title
+        self._copy = copy
+        self._export = export
+        self.text = TextLines(build)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as frame:
+            ascii_only = self.app.has_class("-ascii")
+            frame.border_title = Content(to_ascii(self._title) if ascii_only else self._title)
+            export = ", E pictures" if self._export else ""
+            frame.border_subtitle = Content(f"j k scroll, y copy{export}, esc close")
+            yield self.text
+
+    def action_move(self, offset: int) -> None:
+        self.text.scroll_lines(offset)
+
+    def action_scroll_page(self, direction: int) -> None:
+        self.text.scroll_pages(direction)
+
+    def action_export(self) -> None:
+        if self._export is not None:
+            self._export()
+
+    def action_copy(self) -> None:
+        self._copy(self.text.as_text())
+        self.dismiss()
+
+
+_ABOUT = {row["topic"]: row["text"] for row in read_table(Path(__file__).with_name("help.csv"))}
+_KEYS = 18
+
+
+def help_lines(
+    panel: str, keymap: Mapping[str, str], settings: str, width: int, about: tuple[str, str] = ("", "")
+) -> list[Line]:
+
+    def wrapped(text: str) -> list[Line]:
+        return [line(Span(piece, "value")) for piece in wrap(with_keys(text, keymap), width)]
+
+    what, meaning = about
+    lines = [line(Span(what, "heading")), *wrapped(meaning), line()] if meaning else []
+    lines += [line(Span(panel.capitalize(), "heading")), *wrapped(_ABOUT.get(panel, ""))]
+    groups = sorted(ACTIONS, key=lambda action: _order(action.group))
+    for group, actions in groupby(groups, key=lambda action: action.group):
+        lines += [line(), line(Span(group, "heading"))]
+        lines += [_key_line(action, keymap, width) for action in actions]
+    lines += [line(), line(Span("Other keys", "heading"))]
+    other = f"Write the name on the right and the keys below `keys:` in {settings}, such as `edit.undo: U`."
+    return lines + wrapped(other)
+
+
+def _order(group: str) -> int:
+    return [action.group for action in ACTIONS].index(group)
+
+
+def _key_line(action: Action, keymap: Mapping[str, str], width: int) -> Line:
+    keys = "  ".join(key_names(action, keymap))
+    places = QUERY_VIEWS if action.scope == "asking" else (action.scope,)
+    words = " and ".join(place.capitalize() for place in places)
+    where = "" if action.scope in {"app", "plan", "panel"} else f" (in {words})"
+    title = left(action.title + where, max(width - _KEYS - 20, 0))
+    return line(Span(left(keys, _KEYS), "key"), Span(title, "value"), Span(f" {action.id}", "dim"))
+
 
 _CATALOGUES = (("model", "Model", MODEL_KEY), ("accelerator", "Plan for", HARDWARE_KEY), ("profile", "Open", ""))
 

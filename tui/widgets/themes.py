@@ -15,7 +15,7 @@ from capacity_tui.tui.settings import read_toml
 BUNDLED = ("dark", "light", "ansi", "colour-blind", "high-contrast")
 """The themes that come along, in the order in which the key walks through them."""
 
-_FOLDER = Path(__file__).parent.parent / "themes"  # Where they lie; importlib.resources would hold up the first frame
+_FOLDER = Path(__file__).parents[2] / "themes"  # Where they lie; importlib.resources would hold up the first frame
 _BASE = (
     *("background", "surface", "panel", "foreground", "primary", "secondary"),
     *("accent", "success", "warning", "error"),
