@@ -34,7 +34,7 @@ from capacity_tui.engine.machine import FitError
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.printable import ShownInNotebooks
-from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.record import dataclass, record_of_data
 from capacity_tui.engine.solve.candidate import EstimatedPlan
 from capacity_tui.engine.solve.modes.modes import fill
 from capacity_tui.engine.solve.steps import Swing, knob_swings, swing_of
@@ -47,6 +47,7 @@ from capacity_tui.engine.uncertainty import (
     figure_spread,
     published_bins,
     range_from,
+    spread_words,
     spreads_here,
 )
 
@@ -62,27 +63,6 @@ FIGURES: Mapping[FigureName, str] = {"step": "time", "prefill": "prefill", "deco
 RATIO = "x"
 UNLIKE = "unlike."
 _ANY = Range(0.5, 2.0)
-
-_WORDS = {
-    "base": "unexplained scatter",
-    "kernels": "speed of matrix products and attention",
-    "attention": "attention over long sequences",
-    "outside": "driver context and fragmentation",
-    "activations": "activations and buffers",
-    "unnamed": "framework not named",
-    "unnamed_logits": "logits of a framework not named",
-    "unnamed_buffers": "buffers of a framework not named",
-    "adapted": "a frozen base under an adapter",
-    "offloaded": "states in host memory",
-    "mixture": "experts",
-    "known": "constants of the algorithm",
-    "overhead": "launches and other overhead",
-    "optimizer": "the optimizer's step",
-    "pipeline_bubble": "idle pipeline stages",
-    "release": "framework release not named",
-    "count": "memory counted in a way few published runs use",
-}
-"""What brings spread in, by the names of ``profiles/reliability.yaml``."""
 
 _ROUNDING = 1e-9  # what sums of squared logarithms leave
 
@@ -165,7 +145,7 @@ def range_ends(figures: Figured, key: str) -> tuple[float, float] | None:
 def _words(part: str) -> str:
     if part.startswith(UNLIKE):
         return f"{part.removeprefix(UNLIKE)} unlike published runs"
-    return _WORDS.get(part) or f"{part_label(part)} traffic"
+    return spread_words()["unknowns"].get(part) or f"{part_label(part)} traffic"
 
 
 def _interruptions(case: EstimatedPlan, of: str) -> Iterator[Swing]:
@@ -248,43 +228,6 @@ class Narrowing:
         return 1.0 - (self.narrowed_high - self.narrowed_low) / (self.high - self.low)
 
 
-MEASUREMENTS = (
-    Measurement(
-        "run",
-        "the time of a step: a run of 50 steps of this plan, its first 10 left out",
-        "capacity-tui calibrate --plan PLAN --step-seconds SECONDS",
-        figure="step",
-    ),
-    Measurement(
-        "memory",
-        "a reading of device memory at its peak, as the driver shows it, in a run of this plan",
-        "capacity-tui calibrate --plan PLAN --peak-gib GIB",
-        figure="memory",
-    ),
-    Measurement(
-        "kernels",
-        "samples of matrix products and attention on this device",
-        "capacity-tui sample kernels && capacity-tui calibrate",
-        samples=("gemm.bf16",),
-    ),
-    Measurement(
-        "collectives",
-        "samples of collectives between these devices",
-        "capacity-tui sample collectives && capacity-tui calibrate",
-        samples=("collectives",),
-    ),
-    Measurement(
-        "benchmark",
-        "the assumptions about this processor, measured on it",
-        "capacity-tui detect --benchmark",
-        settles=(f"{ASSUMED}cpu-",),
-    ),
-    Measurement(
-        "price", "the hourly price that you are offered", f"capacity-tui plan PLAN --set {PRICE}=USD", settles=(PRICE,)
-    ),
-)
-
-
 def measure_next(case: EstimatedPlan, of: str, value: float, unknowns: Sequence[Swing]) -> Narrowing | None:
     """Return the measurement that narrows the range of a figure most; None where none does."""
     useful = [narrowing for narrowing in _narrowings(case, of, value, unknowns) if narrowing.share > _LEAST]
@@ -296,7 +239,8 @@ def _narrowings(case: EstimatedPlan, of: str, value: float, unknowns: Sequence[S
     facts = [unknown for unknown in unknowns if unknown.key.startswith((ASSUMED, PRICE))]
     spread = range_ends(case.estimate, of) or (value, value)
     low, high = _together(value, spread, facts)
-    for measurement in MEASUREMENTS:
+    for kind, row in spread_words()["measurements"].items():
+        measurement = record_of_data(Measurement, {"kind": kind, **row})
         if measurement.kind == "collectives" and float(case.resolved.cluster.devices) <= 1:
             continue
         left = spread

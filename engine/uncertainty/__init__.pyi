@@ -13,6 +13,7 @@ from .spread import measured_networks as measured_networks
 from .spread import range_from as range_from
 from .spread import sampled_in as sampled_in
 from .spread import spread_here as spread_here
+from .spread import spread_words as spread_words
 from .spread import spreads_here as spreads_here
 from .user_runs import ALIKE_WORDS as ALIKE_WORDS
 from .user_runs import KIND as KIND

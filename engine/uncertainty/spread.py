@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 import numpy as np
 
+from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.cluster import Level
 from capacity_tui.engine.machine import FitError
@@ -25,20 +27,6 @@ from capacity_tui.engine.uncertainty.user_runs import (
 )
 
 REPORTED_SHARE = 0.08  # What of a range is named: contributions above this share of its variance
-# Parts of a range in words, where their names do not say it.
-_WORDS = {
-    "base": "ordinary scatter",
-    "unnamed": "no framework or engine named",
-    "unnamed_logits": "logits of a framework not named",
-    "unnamed_buffers": "buffers of a framework not named",
-    "adapted": "the frozen base",
-    "outside": "memory outside the allocator",
-    "offloaded": "states in host memory",
-    "mixture": "experts",
-    "encoder": "an encoder with a task's head",
-    "emulated": "16 bits without units",
-    "own_runs": "runs of your own",
-}
 OWN_RUNS = "own_runs"
 # What waits for its exchanges, whose times are those of the collectives that a network is measured by. How far other
 # parts hide behind kernels, or how evenly tokens go to experts, no timing of a network tells.
@@ -194,13 +182,19 @@ def _runs(row: Reliability) -> str:
     )
 
 
+@cache
+def spread_words() -> Mapping[str, Mapping[str, Any]]:
+    """Return what widens ranges, in words, and what can be measured to narrow them."""
+    return parse_shipped("spreads.yaml")
+
+
 def _reasons(spread: Spread) -> Iterator[str]:
     """Yield what brings most of the spread, and the runs that are nearest."""
-    every = {**spread.parts, **spread.nearest.squares}
+    every, words = {**spread.parts, **spread.nearest.squares}, spread_words()["parts"]
     whole = max(float(spread.variance), 1e-12)
     shares = sorted(((float(square) / whole, name) for name, square in every.items()), reverse=True)
     largest = [
-        f"{_WORDS.get(name, name.replace('_', ' '))} {share:.0%}" for share, name in shares if share >= REPORTED_SHARE
+        f"{words.get(name, name.replace('_', ' '))} {share:.0%}" for share, name in shares if share >= REPORTED_SHARE
     ]
     if largest:
         yield f"width of the range: {', '.join(largest)}"

@@ -14,9 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import click
 
+from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.cli.plan.plan import plan
@@ -108,13 +110,16 @@ def _unescaped(text: str) -> str:
 
 
 PLAN = "plan"
-_OF_A_PLAN = ("model", "task", "gpu", "seq", "tokens", "import")
 _PLAN_HELP = (
     "The plan: the name of an example or of a saved plan, a file's path, a line such as "
     '"llama-3.1-70b lora 8xh100 4k 50M", or the plan itself as an object with the sections of a plan file. '
     "Without it the other arguments say the plan."
 )
 _NAMED = "KEY="  # How the placeholder of an option begins that takes names with values: an object says as much
+
+
+def _frozen(value: object) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 class ArgumentError(CapacityError):
@@ -144,54 +149,10 @@ class Tool:
         return {name: known[self.named.get(name, name)] for name in self.options}
 
 
-_ASKED = (*_OF_A_PLAN, "set")
-_SOUGHT = ("vary", "hardware", "devices", "limit", "goal")
-TOOLS = (
-    Tool(
-        "detect",
-        detect,
-        "What this machine is: processors, memory, accelerators with their links, disks, score, and what limits a job "
-        "on it.",
-        ("profile-only", "job"),
-        takes_plan=False,
-    ),
-    Tool(
-        "plan",
-        plan,
-        "Estimate a training, fine-tuning or inference run: whether it fits, memory by part, time, cost, energy, each "
-        "with its range, what limits it, and advice. Sizes are bytes, times are seconds.",
-        _ASKED,
-        fixed=("--no-history",),
-    ),
-    Tool(
-        "search",
-        search,
-        "Find the best configurations of a plan over layouts, settings, numbers and types of devices, within limits.",
-        (*_ASKED, *_SOUGHT, "top", "each", "pareto"),
-    ),
-    Tool(
-        "need",
-        need,
-        "Ask backwards: which value of one field keeps the limits, such as how many GPUs end a job within a day.",
-        (*_ASKED, "solve", *_SOUGHT),
-        required=("solve",),
-    ),
-    Tool(
-        "validate",
-        validate,
-        "Check a plan, and say what is wrong where, with the remedy, and what it sets in vain.",
-        _OF_A_PLAN,
-    ),
-    Tool(
-        "explain",
-        plan,
-        "Say where one figure of a plan comes from: formula, the numbers put in, their sources, what was assumed, and "
-        "what would change it most.",
-        (*_ASKED, "figure"),
-        fixed=("--no-history",),
-        named={"figure": "explain"},
-        required=("figure",),
-    ),
+_COMMANDS = {command.name: command for command in (detect, plan, search, need, validate)}
+TOOLS = tuple(
+    Tool(name, _COMMANDS[row.pop("command", name)], **{key: _frozen(value) for key, value in row.items()})
+    for name, row in parse_shipped(Path(__file__).with_name("tools.yaml")).items()
 )
 
 

@@ -27,60 +27,17 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import command_text, explain, fewest_settings
 from capacity_tui.engine.solve.modes import ModeName
 from capacity_tui.engine.units import parse_quantity
-from capacity_tui.tui.shown.results import Export, Field, Kind, Results
+from capacity_tui.tui.shown.results import Export, Field, Results
 from capacity_tui.tui.views.cloud.present import results_of
 from capacity_tui.tui.views.plan.field_values import field_lines
-from capacity_tui.tui.views.query_view.search import PlanQuestion
+from capacity_tui.tui.views.query_view.search import PlanQuestion, question_fields
 
 if TYPE_CHECKING:
     from capacity_tui.engine.present import ExplanationText
     from capacity_tui.tui.shown.results import ResultRow
 
-ANY, OWN, FITTING, ALL, NO, YES = "any", "the plan's", "only what fits", "all", "no", "yes"
-"""What stands for everything there is, for what the plan has, for offers that hold the job, and for all of them."""
-
-_KINDS = {
-    "train": "training: a fixed amount of work per month, which a faster machine finishes sooner",
-    "finetune": "fine-tuning: the same, with smaller checkpoints",
-    "infer": "serving: machines run around the clock, never on spot capacity",
-    "batch_infer": "offline inference: large batches, spot capacity too",
-}
-
-_HELP = {
-    "hours": "Hours a month that the job runs on its current machine. A faster one needs fewer for the same work.",
-    "spot": "Whether offers may be priced at spot rates, including the hours that interruptions and lost checkpoints "
-    "cost. Serving is never offered on spot capacity.",
-    "region": "Where machines are rented: a cloud region, a part of the world, or anywhere with a known price. An "
-    "offer without a price there is shown with the nearest one and says so.",
-    "commitment": "How long capacity is committed for. Offers without such a price are shown at their on-demand price.",
-    "precision": "Precision of the plan on every machine: of the training, or of the served weights.",
-    "instances": "Which machines are compared: instances separated by commas, a provider for all of its own, or any.",
-    "shown": "Only offers that the job fits on, or the whole catalogue with how much memory the others are short of.",
-    "data": "Data to move besides weights and checkpoints. Most clouds charge for egress.",
-}
-
-
-def _part(
-    key: str, label: str, group: str, text: str, choices: tuple[str, ...] = (), unit: str = "", kind: Kind = Kind.CHOICE
-) -> Field:
-    return Field(key, label, group, text, unit=unit, kind=kind, choices=choices, help=_HELP[key])
-
-
-_OF_A_MONTH = ("40", "80", "160", "240", "320", "480", "600", "720")
-_HOURS = _part("hours", "Hours a month", "month", "720", _OF_A_MONTH, "1 to 744", Kind.INTEGER)
-_SPOT = _part("spot", "Spot", "month", NO, (NO, YES))
-_REGION = replace(
-    _part(
-        "region", "Region", "month", ANY, (ANY, "us", "europe", "asia"), "a region or a part of the world", Kind.TEXT
-    ),
-    catalogue="region",
-    words={ANY: "wherever a price is known"},
-)
-_COMMITMENT = _part("commitment", "Commitment", "month", "none", ("none", "1y", "3y"))
-_PRECISION = _part("precision", "Precision", "numerics", OWN)
-_OFFERS = _part("instances", "Providers", "offers", ANY, (), "names separated by commas, a provider, or any", Kind.TEXT)
-_SHOWN = _part("shown", "Show", "offers", FITTING, (FITTING, ALL))
-_DATA = _part("data", "Data to move", "offers", "", ("", "100GB", "1TB", "10TB"), "such as 500GB or 2TB", Kind.TEXT)
+ANY, OWN, ALL, NO, YES = "any", "the plan's", "all", "no", "yes"
+"""What stands for everything there is, for what the plan has, and for offers that do not hold the job too."""
 
 
 def precision_path(plan: Plan) -> str:
@@ -89,26 +46,24 @@ def precision_path(plan: Plan) -> str:
 
 def parts_of(plan: Plan, catalog: Catalog, given: Mapping[str, str]) -> tuple[Field, ...]:
     """Return the parts of the question about a plan: what was said, and what makes sense at once for the rest."""
-    kind = Field(
-        *("kind", "Job", "month", job_kind_of(plan)),
-        kind=Kind.CHOICE,
-        choices=tuple(JOB_KINDS),
-        help="The kind of job: it decides how much work a month is, and whether it may be interrupted.",
-        words=_KINDS,
-    )
+    known = question_fields("cloud")
+    kind = replace(known["kind"], text=job_kind_of(plan), choices=tuple(JOB_KINDS))
     usual = {"spot": YES if plan.pricing.spot else NO, "commitment": plan.pricing.commitment}
     usual |= {"region": plan.pricing.region} if plan.pricing.region else {}
     providers = dict.fromkeys(row.provider for row in catalog.instances.values())
-    offers = replace(_OFFERS, choices=(ANY, *providers))
-    parts = (_HOURS, _SPOT, _REGION, _COMMITMENT, *_precisions(plan, catalog), kind, offers, _SHOWN, _DATA)
+    offers = replace(known["instances"], choices=(ANY, *providers))
+    own = {"kind": kind, "instances": offers}
+    if precision := _precision(plan, catalog, known["precision"]):
+        own["precision"] = precision
+    parts = ((known | own)[name] for name in known if name != "precision" or name in own)
     return tuple(replace(part, text=given.get(part.key, usual.get(part.key, part.text))) for part in parts)
 
 
-def _precisions(plan: Plan, catalog: Catalog) -> tuple[Field, ...]:
-    """Return the part of the numerics, where the plan has a choice."""
+def _precision(plan: Plan, catalog: Catalog, part: Field) -> Field | None:
+    """Return the part of the numerics with the choices of the plan; None where it has none."""
     path = precision_path(plan)
     fields = (field for field in field_lines(plan, catalog) if field.key == path)
-    return tuple(replace(_PRECISION, choices=(OWN, *field.choices), words=field.words) for field in fields)
+    return next((replace(part, choices=(OWN, *field.choices), words=field.words) for field in fields), None)
 
 
 _USUAL = "balanced"

@@ -18,9 +18,9 @@ from capacity_tui.engine.solve.need import question_of_line, solved_path
 from capacity_tui.engine.solve.search import Answer as SearchAnswer
 from capacity_tui.engine.solve.search import Question as EngineQuestion
 from capacity_tui.engine.solve.search import parse_axis, parse_goal, parse_limit, search
-from capacity_tui.tui.shown.results import Field, Kind, Results
+from capacity_tui.tui.shown.results import Field, Results
 from capacity_tui.tui.views.find.present import results_of, solved, weighed_figures
-from capacity_tui.tui.views.query_view.search import PlanQuestion
+from capacity_tui.tui.views.query_view.search import PlanQuestion, question_fields
 
 if TYPE_CHECKING:
     from capacity_tui.engine.plan.line import Asked
@@ -133,80 +133,11 @@ GOALS: Mapping[str, Mapping[str, str]] = {
 }
 """Goals by task, and the words of a command for them."""
 
-_GOAL_WORDS = {
-    "cheapest": "cost of the whole job",
-    "fastest": "time until the whole job is done",
-    "highest throughput": "tokens per second of all devices",
-    "lowest energy": "electricity of the whole job",
-    "lowest memory": "peak memory of the fullest device",
-    "largest model": "parameters of the model, if models vary",
-    "cheapest token": "cost of a million tokens",
-    "lowest TTFT": "time to first token (TTFT)",
-    "lowest TPOT": "time per output token (TPOT)",
-}
-
-_TIMES = ("", "1h", "4h", "12h", "24h", "3d", "7d", "30d")
-_SUMS = ("", "10", "50", "200", "1k", "5k", "20k", "100k")
-
-_HELP = {
-    "Deadline": "The longest the whole job may take, at the upper end of its range.",
-    "Budget": "The most the whole job may cost, at the upper end of its range.",
-    "First token": "The longest a request may wait for its first token, at the upper end of the range.",
-    "Each token": "The longest each further token may take, at the upper end of the range.",
-    "$/M tokens": "The most a million tokens may cost, at the upper end of the range.",
-    "Limits": "Other limits on any figure, FIGURE<=VALUE or FIGURE>=VALUE separated by spaces, at the unfavourable "
-    "end of the range: memory<=100% leaves out what may run out of memory.",
-    "Hardware": "Devices and instances to try: names separated by commas, a maker or cloud for all of theirs, "
-    "instances for all that are rented, any for every accelerator, or the plan's own.",
-    "Devices": "How many devices to try: a number, a list, or a range, which doubles.",
-    "Models": "Models to try: names separated by commas, any for all in the catalogue that are like the plan's, or "
-    "the plan's own. Suits the goal largest model.",
-    "Also vary": "More fields with values to try, KEY=V1,V2 or KEY=LO..HI separated by spaces. Layout, micro-batch, "
-    "checkpointing and ZeRO vary where the plan leaves them to the modes, and all of them if nothing is given.",
-    "Solve for": "The field to solve for: its value that just keeps the limits, all else unchanged: the longest "
-    "sequence, the fewest devices, the largest model. The next value is shown with the limit that it breaks.",
-    "Per GPU type": "How many rows for each model, device type and number of devices: 1 compares devices, all "
-    "compares layouts.",
-}
-
-
-def _part(
-    key: str, label: str, group: str, text: str, unit: str, choices: tuple[str, ...] = (), catalogue: str = ""
-) -> Field:
-    return Field(key, label, group, text, unit=unit, choices=choices, catalogue=catalogue, help=_HELP[label])
-
-
-_TRAIN_LIMITS = (
-    _part("time", "Deadline", "limits", "", "such as 24h or 3d", _TIMES),
-    _part("usd", "Budget", "limits", "", "dollars, such as 200", _SUMS),
-)
-_INFER_LIMITS = (
-    _part("ttft", "First token", "limits", "", "such as 2s", ("", "200ms", "500ms", "1s", "2s", "5s")),
-    _part("tpot", "Each token", "limits", "", "such as 50ms", ("", "10ms", "20ms", "50ms", "100ms")),
-    _part("usd", "$/M tokens", "limits", "", "dollars, such as 2", ("", "0.1", "0.5", "1", "2", "5")),
-)
-_LIMITS = (NONE, "memory<=100%", "memory<=90%", "memory<=75%", "memory<=50%")
-_HARDWARE = {
-    ANY: "every accelerator in the catalogue",
-    "instances": "everything that clouds rent out",
-    OWN: "only the plan's hardware",
-}
-_MODELS = {OWN: "only the plan's model", ANY: "all like the plan's, largest first"}
-_NAMES = "names separated by commas, a maker or cloud, instances, or any"
-_FREE = (
-    _part("limits", "Limits", "limits", "memory<=100%", "such as memory<=90% throughput>=10k, or none", _LIMITS),
-    replace(_part("hardware", "Hardware", "free", ANY, _NAMES, tuple(_HARDWARE), "accelerator"), words=_HARDWARE),
-    _part("devices", "Devices", "free", "", "such as 8, 1..64 or 4,8,16", (OWN, "1..8", "1..16", "1..64", "1..256")),
-    replace(_part("models", "Models", "free", OWN, "names separated by commas", (*_MODELS,), "model"), words=_MODELS),
-    _part("vary", "Also vary", "free", "", "such as seq_len=4k..32k precision=bf16,fp8"),
-)
 _SOLVED = {
     "train": ("", "devices", "seq_len", "tokens", "global_batch", "parameters"),
     "infer": ("", "devices", "batch", "prompt_tokens", "request_rate", "parameters"),
 }
 
-_SOLVE = _part("solve", "Solve for", "free", "", "a field, such as seq_len, devices or parameters; empty to search")
-_PER_KIND = _part("each", "Per GPU type", "free", "1", "a number, or all", ("1", "3", "10", ALL))
 LIMIT_PARTS = ("time", "usd", "ttft", "tpot")  # Parts that are the most a figure of their name may be
 _LIMIT = re.compile(r"[\w.]+\s*[<>]=?\s*[^<>,;]+?(?=\s*[,;]|\s+[\w.]+\s*[<>]|\s*$)")
 
@@ -215,19 +146,20 @@ def parts_of(plan: Plan, given: Mapping[str, str]) -> tuple[Field, ...]:
     """Return the parts of a question about a plan: what was said, and what makes sense at once for the rest."""
     task = "infer" if plan.is_inference else "train"
     goals = tuple(GOALS[task])
-    goal = Field(
-        *("goal", "Goal", "goal", goals[0]),
-        kind=Kind.CHOICE,
-        choices=goals,
-        help="What the best plans are chosen by.",
-        words=_GOAL_WORDS,
-    )
-    limits = _INFER_LIMITS if task == "infer" else _TRAIN_LIMITS
+    known = question_fields("find")
+    own = {
+        "goal": replace(known["goal"], text=goals[0], choices=goals),
+        "solve": replace(known["solve"], choices=_SOLVED[task]),
+    }
+    if task == "infer":
+        own["usd"] = replace(known["usd_per_million"], key="usd")
+    limits = ("ttft", "tpot", "usd") if task == "infer" else ("time", "usd")
     count = plan.hardware.devices
     usual = {"devices": f"1..{max(8, count)}" if isinstance(count, int) else "1..8", **_plan_limits(plan)}
     if given.get("solve"):
         usual |= {"hardware": OWN, "devices": OWN}
-    parts = (goal, *limits, *_FREE, replace(_SOLVE, choices=_SOLVED[task]), _PER_KIND)
+    names = ("goal", *limits, *("limits", "hardware", "devices", "models", "vary", "solve", "each"))
+    parts = ((known | own)[name] for name in names)
     return tuple(replace(part, text=given.get(part.key, usual.get(part.key, part.text))) for part in parts)
 
 

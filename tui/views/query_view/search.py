@@ -6,11 +6,13 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, TypeAlias
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from textual.dom import DOMNode
 
-from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog, parse_shipped
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import column_head, column_text
@@ -18,13 +20,13 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_number, format_seconds
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.results import Cell
+from capacity_tui.tui.shown.results import Cell, Field, Kind
 from capacity_tui.tui.text import Line, Span, clip, line, spread, wrap
 from capacity_tui.tui.widgets.lines import Bar, DrawnLines
 
 if TYPE_CHECKING:
     from capacity_tui.engine.uncertainty import Interval
-    from capacity_tui.tui.shown.results import Field, Question, ResultRow, Results
+    from capacity_tui.tui.shown.results import Question, ResultRow, Results
     from capacity_tui.tui.view import Document
     from capacity_tui.tui.views.query_view.results import ResultTable
 
@@ -33,6 +35,17 @@ Begin: TypeAlias = "Callable[[Document, Mapping[str, str]], Question]"
 
 
 """Returns the question about a plan: what the user said, and what makes sense at once for the rest."""
+
+
+@cache
+def question_fields(view: str) -> Mapping[str, Field]:
+    """Return the parts of a view's question by their keys."""
+    rows = parse_shipped(Path(__file__).with_name("questions.yaml"))[view]
+    return {key: Field(key=key, **_typed(row)) for key, row in rows.items()}
+
+
+def _typed(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"text": "", **row, "kind": Kind(row.get("kind", Kind.TEXT)), "choices": tuple(row.get("choices", ()))}
 
 
 class SearchState(NamedTuple):

@@ -21,8 +21,9 @@ from capacity_tui.engine.storage import PatternQuestion, pattern_storage
 from capacity_tui.engine.units import format_bytes, format_count, format_number, format_percent, parse_quantity
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.comparison import Chosen, Trial
-from capacity_tui.tui.shown.results import Field, Kind
+from capacity_tui.tui.shown.results import Field
 from capacity_tui.tui.shown.scale import SAMPLES, StoredPatterns
+from capacity_tui.tui.views.query_view.search import question_fields
 from capacity_tui.tui.views.scale.present import stored_patterns
 
 _USUAL = PatternQuestion(samples=100e6, tokens=500)
@@ -30,39 +31,6 @@ _USUAL = PatternQuestion(samples=100e6, tokens=500)
 _NOT_OF_PLAN = "the plan does not say"
 _IN_FULL = 1e6  # Numbers from here on are written with their thousands as a letter
 _SHARE = "share"
-_HELP = {
-    SAMPLES: "Texts that patterns are learnt from. M takes as many as the largest disk of this machine has room for.",
-    "tokens": "Mean length of a text. Longer ones are cut into more patterns of every level.",
-    "chunk": "Tokens of a pattern of the first level. Short ones are repeated more, and there are more of them.",
-    "levels": "Levels of patterns: chunks, paragraphs of chunks, chapters of paragraphs, and so on.",
-    "fan_in": "Patterns of a level that make one of the next; as many as a chunk has tokens unless said.",
-    "pattern_bytes": "Bytes of a pattern as a document, the same at every level. Unless said it follows from its "
-    "elements.",
-    "alpha": "Exponent of the Zipf law by which patterns are repeated: the pattern of a rank occurs as often as the "
-    "first one over that rank to this power. Words of a language have about 1, longer patterns less.",
-    "dedup": "Share of first-level patterns that repeat an earlier one, and are stored once.",
-    "dedup_decay": "How much repetition falls with each level: longer patterns seldom recur.",
-    "overhead": "What the store adds to the documents, as a share of them: indexes, padding, its own overhead.",
-}
-
-
-def _number(key: str, label: str, group: str, kind: Kind, low: float, high: float, unit: str = "") -> Field:
-    step = 0.05 if kind is Kind.NUMBER else 1
-    return Field(key, label, group, "", None, unit, kind, low, high, step, help=_HELP[key])
-
-
-_FIELDS = (
-    _number(SAMPLES, "Samples", "corpus", Kind.ROUND, 1, 1e15),
-    _number("tokens", "Tokens a sample", "corpus", Kind.ROUND, 1, 1e9),
-    _number("chunk", "Chunk", "patterns", Kind.INTEGER, 2, 1000, "tokens"),
-    _number("levels", "Levels", "patterns", Kind.INTEGER, 1, 20),
-    _number("fan_in", "Patterns in one", "patterns", Kind.INTEGER, 2, 1000),
-    _number("pattern_bytes", "Pattern size", "patterns", Kind.ROUND, 1, 1e9, "B"),
-    _number("alpha", "Exponent", "law", Kind.NUMBER, 0.05, 5),
-    _number("dedup", "Repeated", "rule", Kind.NUMBER, 0, 1),
-    _number("dedup_decay", "Less each level", "rule", Kind.NUMBER, 0, 1),
-    _number("overhead", "Overhead", "store", Kind.NUMBER, 0, 100),
-)
 _SHARES = ("dedup", "dedup_decay", "overhead")
 _WHOLE = (SAMPLES, "chunk", "levels", "fan_in")
 
@@ -77,7 +45,7 @@ class PlanCorpus:
     given: Mapping[str, str] = field(default_factory=dict)  # texts by key of the field
 
     def fields(self) -> tuple[Field, ...]:
-        return tuple(map(self._field, _FIELDS))
+        return tuple(map(self._field, question_fields("corpus").values()))
 
     def chosen(self) -> Mapping[str, Chosen]:
         return {key: chosen for key, chosen in self._usual.items() if key not in self.given}
