@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from capacity_tui.engine.plan.line import Asked
     from capacity_tui.tui.shown.scale import Clustered, ScaledPlan
-    from capacity_tui.tui.views.cloud.question import OffersQuestion
-    from capacity_tui.tui.views.find.question import SearchQuestion
+    from capacity_tui.tui.views.cloud.screen import OffersQuestion
+    from capacity_tui.tui.views.find.screen import SearchQuestion
     from capacity_tui.tui.views.scale.corpus_question import PlanCorpus
 
 
@@ -185,7 +185,7 @@ class PlanDocument:
         return replace(self, plan=plan, followed={})
 
     def question(self, given: Mapping[str, str]) -> SearchQuestion:
-        from capacity_tui.tui.views.find.question import SearchQuestion, parts_asked
+        from capacity_tui.tui.views.find.screen import SearchQuestion, parts_asked
 
         parts = given
         if not given and self.asked is not None:
@@ -193,7 +193,7 @@ class PlanDocument:
         return SearchQuestion(_without_pins(self.plan), self.machine, self.catalog, parts)
 
     def migration(self, mode: str, given: Mapping[str, str]) -> OffersQuestion:
-        from capacity_tui.tui.views.cloud.question import OffersQuestion
+        from capacity_tui.tui.views.cloud.screen import OffersQuestion
 
         filled_by = self._mode(mode).mode.id if mode else ""
         return OffersQuestion(_without_pins(self.plan), self.machine, self.catalog, given, filled_by)

@@ -14,8 +14,7 @@ from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.shown.comparison import HardwareRow
 from capacity_tui.tui.shown.results import Results
-from capacity_tui.tui.views.find.question import SearchQuestion, limits_of, parts_asked, parts_limited
-from capacity_tui.tui.views.find.screen import FindScreen
+from capacity_tui.tui.views.find.screen import FindScreen, SearchQuestion, limits_of, parts_asked, parts_limited
 
 PLAN = """
 model: {name: llama-3.2-1b}

@@ -98,7 +98,7 @@ def plan(
             answer = _of_source(_estimated(loaded), source, settings)
             estimated.append(answer)
             if folder is not None:
-                from capacity_tui.tui.cli.plan.configs import write_framework_files
+                from capacity_tui.tui.cli.plan.search import write_framework_files
 
                 write_framework_files(answer.plan, folder, force, machine_for(loaded))
         except CapacityError as error:

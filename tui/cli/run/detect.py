@@ -130,7 +130,7 @@ def _write_machine(
     answer = None if profile_only else _answer(job, machine, supply)
     comparison = None
     if generate_configs:
-        from capacity_tui.tui.cli.plan.configs import mode_notes, mode_plans, mode_table
+        from capacity_tui.tui.cli.plan.search import mode_notes, mode_plans, mode_table
 
         comparison = modes.compare(_with_supply(solve.open_plan(), supply), machine)
     learning = None if learn is None else forecast_of(learn, machine)

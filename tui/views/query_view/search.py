@@ -38,10 +38,19 @@ Begin: TypeAlias = "Callable[[Document, Mapping[str, str]], Question]"
 
 
 @cache
-def question_fields(view: str) -> Mapping[str, Field]:
-    """Return the parts of a view's question by their keys."""
-    rows = parse_shipped(Path(__file__).with_name("questions.yaml"))[view]
-    return {key: Field(key=key, **_typed(row)) for key, row in rows.items()}
+def _questions() -> Mapping[str, Any]:
+    return parse_shipped(Path(__file__).with_name("questions.yaml"))
+
+
+def question_fields(question: str) -> Mapping[str, Field]:
+    """Return the parts of a question by their keys, in order."""
+    return {key: Field(key=key, **_typed(row)) for key, row in _questions()[question].items()}
+
+
+def goals_of(task: str) -> Mapping[str, str]:
+    """Return what plans of a task may be chosen by, with the words of a command for it."""
+    goals: Mapping[str, str] = _questions()["goals"][task]
+    return goals
 
 
 def _typed(row: Mapping[str, Any]) -> dict[str, Any]:
