@@ -6,7 +6,6 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -52,8 +51,14 @@ def known_values(block: str, option: str) -> Collection[str]:
 
 
 @cache
+def framework_names() -> Mapping[str, Mapping[str, Any]]:
+    """Return what training frameworks call what a plan says, by kind of name."""
+    return parse_shipped("framework_names.yaml")
+
+
+@cache
 def _blocks() -> Mapping[str, Mapping[str, ExportRow]]:
-    blocks: Mapping[str, Mapping[str, ExportRow]] = parse_shipped(files("capacity_tui.profiles") / "exports.yaml")
+    blocks: Mapping[str, Mapping[str, ExportRow]] = parse_shipped("exports.yaml")
     return blocks
 
 

@@ -11,7 +11,14 @@ from collections.abc import Collection, Iterator, Mapping
 from capacity_tui.engine.plan import Targets
 from capacity_tui.engine.plan.options import ADAPTED, tool
 from capacity_tui.engine.present.frameworks import trainer
-from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, exported_remarks, known_values, limits
+from capacity_tui.engine.present.frameworks.exports import (
+    as_yaml,
+    exported,
+    exported_remarks,
+    framework_names,
+    known_values,
+    limits,
+)
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
 from capacity_tui.engine.present.parts import template
 from capacity_tui.engine.printable import printable
@@ -271,22 +278,11 @@ class Builder:
 
 
 _LLAMA = "llama3.llama3_tokenizer"
-BUILDERS: Mapping[str, Builder] = {
-    "meta-llama/Meta-Llama-3-8B": Builder("llama3.{}_llama3_8b", _LLAMA, "LLAMA3", 4),
-    "meta-llama/Meta-Llama-3-70B": Builder("llama3.{}_llama3_70b", _LLAMA, "LLAMA3", 30),
-    "meta-llama/Llama-3.1-8B": Builder("llama3_1.{}_llama3_1_8b", _LLAMA, "LLAMA3", 4),
-    "meta-llama/Llama-3.1-70B": Builder("llama3_1.{}_llama3_1_70b", _LLAMA, "LLAMA3", 30),
-    "meta-llama/Llama-3.2-1B": Builder("llama3_2.{}_llama3_2_1b", _LLAMA, "LLAMA3_2", 1),
-    "meta-llama/Llama-3.2-3B": Builder("llama3_2.{}_llama3_2_3b", _LLAMA, "LLAMA3_2", 2),
-    "Qwen/Qwen2.5-0.5B": Builder("qwen2_5.{}_qwen2_5_0_5b", "qwen2_5.qwen2_5_tokenizer", "QWEN2", 1),
-    "Qwen/Qwen2.5-3B": Builder("qwen2_5.{}_qwen2_5_3b", "qwen2_5.qwen2_5_tokenizer", "QWEN2", 2),
-}
-"""By name on the model hub, as the configurations that come with that version have them."""
-_OPTIMIZERS: Mapping[str, Mapping[str, object]] = {
-    "adamw": {"_component_": "torch.optim.AdamW", "fused": True},
-    "adamw8bit": {"_component_": "bitsandbytes.optim.AdamW8bit"},
-    "sgd": {"_component_": "torch.optim.SGD"},
-}
+
+
+def builders() -> Mapping[str, Builder]:
+    """Return the models that have a builder with adapters, by name on the model hub."""
+    return {name: Builder(**row) for name, row in framework_names()["torchtune_builders"].items()}
 
 
 def recipe(job: Job) -> str:
@@ -295,8 +291,9 @@ def recipe(job: Job) -> str:
 
 
 def torchtune_config(job: Job, adapter: LowRank) -> str:
-    """Return the file for ``tune run``; the model must be one of ``BUILDERS``."""
-    training, builder = job.training, BUILDERS[job.model]
+    """Return the file for ``tune run``; the model must be one of ``builders``."""
+    training, builder = job.training, builders()[job.model]
+    optimizers = framework_names()["torchtune_optimizers"]
     multiplies = job.has_bf16 and job.precision not in {"fp32", "tf32"}
     options = exported(
         "torchtune",
@@ -307,7 +304,7 @@ def torchtune_config(job: Job, adapter: LowRank) -> str:
         folder=_folder(job),
         checkpoint_files=_files(builder.files),
         model_type=builder.kind,
-        optimizer={**_OPTIMIZERS.get(training.optimizer, _OPTIMIZERS["adamw"]), "lr": learning_rate(job)},
+        optimizer={**optimizers.get(training.optimizer, optimizers["adamw"]), "lr": learning_rate(job)},
         number_type="bf16" if multiplies else "fp32",
         recomputes_layers=trainer.recomputes_layers(job),
         offloads_activations=training.activation_offload != "none" or job.parallel.offload == "activations",
@@ -346,5 +343,5 @@ def _torchtune_remarks(job: Job, adapter: LowRank) -> Iterator[str]:
     yield from kernel_remarks(job)
     yield from length_remarks(job)
     split = job.tensor_parallel * job.pipeline_parallel * job.context_parallel * job.expert_parallel
-    has_optimizer = job.training.optimizer in _OPTIMIZERS
+    has_optimizer = job.training.optimizer in framework_names()["torchtune_optimizers"]
     yield from exported_remarks("torchtune_limits", job, adapter=adapter, split=split, has_optimizer=has_optimizer)

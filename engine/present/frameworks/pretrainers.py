@@ -19,6 +19,7 @@ from capacity_tui.engine.present.frameworks.exports import (
     exported,
     exported_arguments,
     exported_remarks,
+    framework_names,
     limits,
     script,
 )
@@ -159,19 +160,12 @@ def model_remarks(job: Job) -> Iterator[str]:
 
 TORCHTITAN_VERSION = "torchtitan 0.3.0"
 TORCHTITAN_FILE = "torchtitan_config.py"
-_CONSTRUCTORS = {
-    "dataloader": "HuggingFaceTextDataLoader.Config",
-    "training": "TrainingConfig",
-    "parallelism": "ParallelismConfig",
-    "compile": "CompileConfig",
-    "checkpoint": "CheckpointManager.Config",
-}
-"""What makes each part of its configuration."""
 
 
 def torchtitan_config(job: Job) -> str:
     """Return a module with the run's configuration for ``torchtitan.train``; the model must be one of ``flavors``."""
     model, flavor = flavors()[job.model]
+    constructors = framework_names()["torchtitan_constructors"]
     nodes = f" --nnodes {job.nodes} --rdzv_backend c10d --rdzv_endpoint HOST:29500" if job.nodes > 1 else ""
     launch = f"torchrun --nproc_per_node {job.per_node}{nodes} -m torchtitan.train"
     values = {
@@ -188,7 +182,7 @@ def torchtitan_config(job: Job) -> str:
         "learning_rate": job.training.learning_rate,
         "policy": _policy(job),
         "parts": {
-            name: {"constructor": _CONSTRUCTORS[name], "options": options} for name, options in _parts(job).items()
+            name: {"constructor": constructors[name], "options": options} for name, options in _parts(job).items()
         },
     }
     return template("torchtitan_config.py.jinja").render(values) + "\n"

@@ -34,12 +34,12 @@ from capacity_tui.engine.present.frameworks.exports import (
 from capacity_tui.engine.present.frameworks.job import NETWORK, Job, job_of, layout_remarks
 from capacity_tui.engine.present.frameworks.low_rank import (
     AXOLOTL_FILE,
-    BUILDERS,
     LLAMAFACTORY_FILE,
     TORCHTUNE_FILE,
     TORCHTUNE_VERSION,
     LowRank,
     axolotl_config,
+    builders,
     llamafactory_config,
     low_rank,
     torchtune_config,
@@ -149,7 +149,7 @@ def _serving(job: Job) -> Iterator[tuple[str, str]]:
 
 
 def _has_builder(job: Job) -> bool:
-    return job.on_hub and job.model in BUILDERS
+    return job.on_hub and job.model in builders()
 
 
 def _why_none(job: Job | None) -> str:

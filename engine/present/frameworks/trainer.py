@@ -8,7 +8,7 @@ from typing import Literal
 
 from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.plan.options import tool
-from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, exported_remarks
+from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, exported_remarks, framework_names
 from capacity_tui.engine.present.frameworks.job import (
     Job,
     data_remarks,
@@ -20,15 +20,6 @@ from capacity_tui.engine.present.frameworks.job import (
 )
 
 FILE = "training_arguments.yaml"
-
-_TARGETS = {
-    "all": "all linear layers",
-    "attention": "the matrices of attention",
-    "mlp": "the matrices of the feed-forward",
-    "query+value": "queries and values",
-    "query+key+value": "queries, keys and values",
-    "query+value+output+mlp": "queries, values, the output and the feed-forward",
-}
 
 
 def training_arguments(job: Job) -> str:
@@ -60,37 +51,13 @@ def loop_remarks(job: Job) -> Iterator[str]:
     yield from exported_remarks("training_arguments_limits", job, recomputes_layers=recomputes_layers(job))
 
 
-_TRL_CONFIGS = {
-    "dpo": "DPOConfig",
-    "kto": "KTOConfig",
-    "orpo": "ORPOConfig",
-    "reward": "RewardConfig",
-    "process_reward": "PRMConfig",
-    "grpo": "GRPOConfig",
-    "ppo": "PPOConfig",
-    "distillation": "GKDConfig",
-}
-# Other adapters than LoRA by PEFT's names, and what it calls their size.
-_PEFT_CONFIGS = {
-    "adalora": "AdaLoraConfig",
-    "ia3": "IA3Config",
-    "vera": "VeraConfig",
-    "oft": "OFTConfig",
-    "boft": "BOFTConfig",
-    "loha": "LoHaConfig",
-    "lokr": "LoKrConfig",
-    "prompt": "PromptTuningConfig",
-}
-_PEFT_SIZES = {"adalora": "init_r", "oft": "oft_block_size", "boft": "boft_block_size", "prompt": "num_virtual_tokens"}
-
-
 def _remarks(job: Job) -> Iterator[str]:
-    training = job.training
+    training, names = job.training, framework_names()
     yield from loop_remarks(job)
     yield from rate_remarks(job)
     yield from kernel_remarks(job)
-    if training.preference in _TRL_CONFIGS:
-        yield f"preference {training.preference}: hand these settings to TRL's {_TRL_CONFIGS[training.preference]}"
+    if settings_of_trl := names["trl_configs"].get(training.preference):
+        yield f"preference {training.preference}: hand these settings to TRL's {settings_of_trl}"
     if job.shape.source_positions:
         most = job.shape.max_context
         yield f"Seq2SeqTrainer: sound is padded to {training.seq_len} positions; labels have at most {most:g} tokens"
@@ -99,11 +66,11 @@ def _remarks(job: Job) -> Iterator[str]:
     yield f'attention: {_auto_class(job)}.from_pretrained(..., attn_implementation="{attention_kernel(job)}")'
     adapter = training.adapter
     if adapter is not None:
-        config = _PEFT_CONFIGS.get(adapter.kind, "LoraConfig")
-        sized = f"{_PEFT_SIZES.get(adapter.kind, 'r')}={adapter.rank}" if adapter.kind != "ia3" else ""
+        config = names["peft_configs"].get(adapter.kind, "LoraConfig")
+        sized = f"{names['peft_sizes'].get(adapter.kind, 'r')}={adapter.rank}" if adapter.kind != "ia3" else ""
         dora = ", use_dora=True" if adapter.kind == "dora" else ""
         copied = ", and modules_to_save of embedding and head" if adapter.train_embeddings else ""
-        yield f"adapter: peft.{config}({sized}{dora}) on {_TARGETS[adapter.targets]}{copied}"
+        yield f"adapter: peft.{config}({sized}{dora}) on {names['adapter_targets'][adapter.targets]}{copied}"
     if training.activation_offload != "none":
         yield "kept activations in host memory: torch.autograd.graph.save_on_cpu (activation_offloading in TRL)"
     kept = training.quantization or ("nf4" if adapter is not None and adapter.kind == "qlora" else None)

@@ -11,6 +11,7 @@ from operator import attrgetter
 
 from capacity_tui.engine.present.parts import Part, PicturePart, TablePart, TextPart, parts_as_html, table_part
 from capacity_tui.engine.present.pictures.charts import Course, course_chart
+from capacity_tui.engine.present.runs.run_report import report_words
 from capacity_tui.engine.runs.profile import (
     UNITS,
     GpuSnapshot,
@@ -204,36 +205,6 @@ def _joined(*parts: str) -> str:
     return ", ".join(part for part in parts if part)
 
 
-_CHARTS = (
-    ("Memory of the run", "B", (("resident", "memory_bytes"), ("shared pages once", "shared_once_bytes"))),
-    (
-        "CPU of the run, in percent of one core",
-        "%",
-        (("run", "cpu_percent"), ("busiest process", "busiest_process_percent")),
-    ),
-    ("The machine", "%", (("CPU", "system_cpu_percent"),)),
-    ("Disk, by the run", "B/s", (("read", "read_bytes_per_second"), ("written", "write_bytes_per_second"))),
-    (
-        "Disk, by the machine",
-        "B/s",
-        (("read", "disk_read_bytes_per_second"), ("written", "disk_write_bytes_per_second")),
-    ),
-    (
-        "Network, by the machine",
-        "B/s",
-        (("received", "network_receive_bytes_per_second"), ("sent", "network_send_bytes_per_second")),
-    ),
-    ("Latency of the endpoint", "ms", (("round trip", "latency_ms"),)),
-)
-
-_GPU_CHARTS = (
-    ("GPUs busy", "%", "utilization_percent"),
-    ("GPU memory in use", "B", "memory_used_bytes"),
-    ("GPU power", "W", "power_watts"),
-    ("GPU temperature in degrees Celsius", "C", "temperature_celsius"),
-)
-
-
 def profile_page(profile: Profile) -> str:
     """Return a profile as a page: figures, what held it up with all scores, curves, stages, what is missing."""
     return parts_as_html(profile_title(profile), _page_parts(profile))
@@ -269,12 +240,13 @@ def _page_parts(profile: Profile) -> Iterator[Part]:
 
 
 def _charts(timeline: tuple[ResourceSnapshot, ...]) -> Iterator[PicturePart]:
-    for title, unit, lines in _CHARTS:
-        courses = [_course(label, name, timeline) for label, name in lines]
-        yield from _chart(title, courses, unit)
+    words = report_words()
+    for title, chart in words["charts"].items():
+        courses = [_course(label, name, timeline) for label, name in chart["lines"].items()]
+        yield from _chart(title, courses, chart["unit"])
     gpus = sorted({gpu.index for snapshot in timeline for gpu in snapshot.gpus})
-    for title, unit, name in _GPU_CHARTS:
-        yield from _chart(title, [_gpu_course(index, name, timeline) for index in gpus], unit)
+    for title, chart in words["gpu_charts"].items():
+        yield from _chart(title, [_gpu_course(index, chart["shows"], timeline) for index in gpus], chart["unit"])
 
 
 def _chart(title: str, courses: list[Course], unit: str) -> Iterator[PicturePart]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
+from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.machine.vendors import GpuSample
 from capacity_tui.engine.plan import table_text
 from capacity_tui.engine.runs import ProcessSample, TreeSample
@@ -232,7 +234,7 @@ def guard_event_line(event: _Event) -> str:
     values = {
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value for name, value in event.items()
     }
-    return _EVENT_TEXTS.get(kind, "{event}").format_map(values)
+    return report_words()["events"].get(kind, "{event}").format_map(values)
 
 
 def guard_rehearsal(order: Order) -> dict[str, object]:
@@ -308,18 +310,9 @@ _EVENTS: Mapping[str, Callable[[_Event], str]] = {
     "checkpoint": _checkpoint,
     "end": _end,
 }
-_EVENT_TEXTS: Mapping[str, str] = {
-    "step": "{reason}",
-    "no_step": "{reason}",
-    "battery": "{reason}",
-    "micro_batch": "the trainer continues with a micro-batch of {to} in place of {from}",
-    "pause": "halted: {reason}",
-    "resume": "continues:  {reason}",
-    "disk_full": "the disk is full: what is kept of the run in {path} is cut short; output and exit code are passed on",
-    "lines_unread": "{lines} lines so far came too fast to be read as a log: they are only passed on",
-    "ending": "waiting for process {processes} to end; what has not ended within {kill_seconds:g} s is killed",
-    "signal_unanswered": "the signal was passed on, but process {processes} goes on; kill -9 ends what answers no "
-    "other signal",
-    "values_not_taken": "nothing in the command takes {keys}: unless it reads {variables}, it runs as before",
-}
-"""Events whose values go into a text as they are, lists of them with commas."""
+
+
+@cache
+def report_words() -> Mapping[str, Mapping[str, Any]]:
+    """Return texts of events and charts of profiles, by their names."""
+    return parse_shipped("run_reports.yaml")
