@@ -234,7 +234,8 @@ def guard_event_line(event: _Event) -> str:
     values = {
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value for name, value in event.items()
     }
-    return report_words()["events"].get(kind, "{event}").format_map(values)
+    text: str = report_words()["events"].get(kind, "{event}")
+    return text.format_map(values)
 
 
 def guard_rehearsal(order: Order) -> dict[str, object]:

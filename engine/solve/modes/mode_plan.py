@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows import Mode, Range, Warned
+from capacity_tui.engine.catalog.rows import Mode, Range
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate import (
     Estimate,
@@ -163,12 +163,8 @@ def mode_warnings(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[Not
     return tuple(
         Note("mode", warned.text.rstrip("."), used[warned.figure][1])
         for warned in mode.warnings
-        if _holds(warned, used)
+        if warned.figure in used and used[warned.figure][0] >= warned.least
     )
-
-
-def _holds(warned: Warned, used: Mapping[str, tuple[float, str]]) -> bool:
-    return warned.figure in used and used[warned.figure][0] >= warned.least
 
 
 Reasons: TypeAlias = dict[str, str]

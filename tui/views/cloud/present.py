@@ -104,7 +104,7 @@ def _columns(task: str, offers: tuple[Alternative, ...], current: Alternative) -
     yield _Column(TableColumn("speed", 1, rank=3, unit="%"), lambda offer: _percent(_middle(offer.performance_percent)))
     yield _Column(TableColumn("payback", -1, rank=5, unit="s"), _break_even)
     yield _Column(TableColumn("migration", -1, rank=5, unit="USD"), lambda offer: _move(offer, offer is current))
-    yield _Column(TableColumn("risk", -1, is_number=False, rank=2), lambda offer: _level(offer.risk.level))
+    yield _Column(TableColumn("risk", -1, is_number=False, rank=2), _risk)
     yield _Column(TableColumn("price source", -1, is_number=False, rank=2), _source)
     yield _Column(TableColumn("warnings", -1, is_number=False, rank=7), _warnings)
 
@@ -150,8 +150,8 @@ def _break_even(offer: Alternative) -> Cell:
     return Cell("–") if hours is None else Cell(format_seconds(hours * _HOUR), hours * _HOUR)
 
 
-def _level(level: str) -> Cell:
-    return Cell(level, float(_LEVELS.index(level)))
+def _risk(offer: Alternative) -> Cell:
+    return Cell(offer.risk.level, float(_LEVELS.index(offer.risk.level)))
 
 
 def _warnings(offer: Alternative) -> Cell:

@@ -196,11 +196,9 @@ def parts_of(plan: Plan, catalog: Catalog, given: Mapping[str, str]) -> tuple[Fi
     usual |= {"region": plan.pricing.region} if plan.pricing.region else {}
     providers = dict.fromkeys(row.provider for row in catalog.instances.values())
     offers = replace(known["instances"], choices=(ANY, *providers))
-    own = {"kind": kind, "instances": offers}
-    if precision := _precision(plan, catalog, known["precision"]):
-        own["precision"] = precision
-    parts = ((known | own)[name] for name in known if name != "precision" or name in own)
-    return tuple(replace(part, text=given.get(part.key, usual.get(part.key, part.text))) for part in parts)
+    numerics = _precision(plan, catalog, known["precision"])
+    parts = {**known, "kind": kind, "instances": offers, "precision": numerics}.values()
+    return tuple(replace(part, text=given.get(part.key, usual.get(part.key, part.text))) for part in parts if part)
 
 
 def _precision(plan: Plan, catalog: Catalog, part: Field) -> Field | None:

@@ -19,7 +19,7 @@ from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import Trial
-from capacity_tui.tui.shown.results import Choice, Field, SizedModel
+from capacity_tui.tui.shown.results import Choice, SizedModel
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.dialogs.picker import Picker
 from capacity_tui.tui.views.plan.comparison import ComparisonTable
@@ -121,7 +121,8 @@ class Sweeping:
 
     def _take_limit(self, generation: int, key: str, limit: FieldLimit) -> None:
         """Take the value that was found, unless the plan has changed meanwhile."""
-        field = next((field for field in self._described() if field.key == key), None)
+        fields = () if self._store.document is None else self._store.document.fields()
+        field = next((field for field in fields if field.key == key), None)
         if generation != self._store.generation or field is None:
             return
         if limit.value is None:
@@ -131,9 +132,6 @@ class Sweeping:
         beyond = "the end of its range" if limit.beyond is None else f"{limit.beyond} breaks a limit"
         tight = ", tight" if limit.verdict is Verdict.TIGHT else ""
         self._session.say(refusal or f"{field.label} {limit.value}{tight}: {beyond}", "bad" if refusal else "good")
-
-    def _described(self) -> tuple[Field, ...]:
-        return () if self._store.document is None else self._store.document.fields()
 
     def _sizes(self, key: str) -> tuple[int, ...]:
         return () if self._store.document is None else self._store.document.sizes(key)
