@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from textual.binding import Binding, BindingType
-from textual.keys import key_to_character
+from textual.keys import KEY_DISPLAY_ALIASES, key_to_character
 from textual.message_pump import MessagePump
 
 from capacity_tui.engine.errors import CapacityError, Place
@@ -70,18 +70,12 @@ _DIALOGS = read_table(_HERE / "dialogs.csv")
 RENAMED = {"screen.back": "view.back", "machine.back": "view.back", "plans.explain": "plans.enter"}
 """Names that settings files may still have, and what they are called now."""
 
+_SHOWN_AS_USUAL = ("up", "down", "left", "right", "pageup", "pagedown", "minus", "escape")
+"""Keys that are shown as Textual does; its signs for others are not in every font."""
 _KEY_NAMES = {
-    "up": "↑",
-    "down": "↓",
-    "left": "←",
-    "right": "→",
-    "pageup": "pgup",
-    "pagedown": "pgdn",
-    "minus": "-",
+    **{key: KEY_DISPLAY_ALIASES[key] for key in _SHOWN_AS_USUAL},
     "plus": "+",
     "slash": "/",
-    "escape": "esc",
-    "equals_sign": "=",
     "underscore": "_",
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,20 +71,7 @@ def detect(
     output: Output,
 ) -> int:
     """Describe this machine."""
-    _refuse_together(
-        {
-            "--doctor": doctor,
-            "--profile-only": profile_only,
-            "--generate-configs": generate_configs,
-            "--job": bool(job),
-            "--learn": bool(learn),
-            "--benchmark": benchmark,
-            "--power-supply": supply is not None,
-            "--folder": bool(folder),
-            "--url": bool(url),
-            "--private": private,
-        }
-    )
+    _refuse_together(click.get_current_context())
     if doctor:
         write_doctor(private, output)
         return 0
@@ -100,8 +86,9 @@ def detect(
     return 0
 
 
-def _refuse_together(given: Mapping[str, bool]) -> None:
+def _refuse_together(context: click.Context) -> None:
     """Refuse options that would be dropped in silence beside others, or without the one they belong to."""
+    given = {param.opts[-1]: bool(context.params.get(str(param.name))) for param in context.command.params}
     apart: dict[str, tuple[str, ...]] = {
         "--doctor": ("--profile-only", "--generate-configs", "--job", "--learn", "--benchmark", "--power-supply")
     }
