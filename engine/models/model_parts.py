@@ -210,6 +210,8 @@ class ModelPart:
     fields: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
     omitted: Config = field(default_factory=dict)  # keys that published configurations leave out
     left_out: str = ""  # what published weights have beside those of the class
+    # the class that one of its name's ending has the weights of; endings of such classes where the part is an ending's
+    like: str | tuple[str, ...] = ""
 
     def counts(self, key: str) -> bool:
         """Return whether a formula reads a key of the configuration."""
@@ -227,16 +229,16 @@ class ModelParts:
     endings: Mapping[str, ModelPart]
 
     def of_class(self, name: str, known: Mapping[str, object]) -> ModelPart:
-        """Return what a class adds; that of its ending where the language model of the same name is known."""
-        if name in self.classes:
-            return self.classes[name]
+        """Return what a class adds; that of its ending where the class of the same name without a head is known."""
+        if name in self.classes or name in known:
+            return self.classes.get(name, ModelPart())
         for ending, part in self.endings.items():
-            base = name.removesuffix(ending) + part.counted_as
-            if name not in known and name.endswith(ending) and base in known:
+            bases = [name.removesuffix(ending) + other for other in part.like] if name.endswith(ending) else []
+            base = next((base for base in bases if base in known or base in self.classes), "")
+            if base:
                 own = self.classes.get(base, ModelPart())
-                return ModelPart(
-                    base, f"({own.other_weights}) + {part.other_weights}", {**own.fields, **part.fields}, own.omitted
-                )
+                other_weights = f"({own.other_weights}) + {part.other_weights}"
+                return replace(own, other_weights=other_weights, fields={**own.fields, **part.fields}, like=base)
         return ModelPart()
 
     def other_weights(self, part: ModelPart, config: Config, file: str | None) -> float:
@@ -284,4 +286,5 @@ def _part(entry: str | Mapping[str, Any]) -> ModelPart:
     }
     other_weights = str(entry.get("other_weights", NO_WEIGHTS))
     left_out = entry.get("left_out", "")
-    return ModelPart(entry.get("counted_as", ""), other_weights, fields, entry.get("omitted", {}), left_out)
+    like = tuple(entry.get("like", ()))
+    return ModelPart(entry.get("counted_as", ""), other_weights, fields, entry.get("omitted", {}), left_out, like)

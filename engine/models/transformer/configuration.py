@@ -47,11 +47,13 @@ def fields_from_config(config: Mapping[str, Any], file: str | None = None) -> di
     """
     known, parts = load_traits().classes, load_model_parts()
     name, text = _class_name(config), text_part(config)
-    with_text = name in parts.classes and bool(text)
-    part = parts.of_class(name, known) if with_text or not text else ModelPart()
+    part = parts.of_class(name, known)
+    like = str(part.like or name)
+    with_text = like in parts.classes and bool(text)
+    part = part if with_text or not text else ModelPart()
     flat = _flattened(config, text, part)
     _refuse_unknown_parts(flat, part, file)
-    counted_as = part.counted_as or _counted_as(name, text if with_text else {})
+    counted_as = part.counted_as or _counted_as(like, text if with_text else {})
     if name and counted_as not in known:
         of_text = f" with a text of kind {printable(str(text.get('model_type')))}" if with_text else ""
         hint = "name its GGUF file, or its sizes in model.spec; or, in a copy, the class of a model that is built alike"
