@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, key_of, named_release, parse_shipped
+from capacity_tui.engine.catalog import Catalog, key_of, load_catalog, named_release, parse_shipped
 from capacity_tui.engine.cluster import Cluster, Device, resolve_cluster
 from capacity_tui.engine.errors import Place, PlanError, stop_if_unwanted
 from capacity_tui.engine.estimate.result import Estimate
@@ -60,6 +60,7 @@ _LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_CONCURRENCY)
 _USUAL = "the default"
 _TRANSCRIPT = f"{TRANSCRIPT_TOKENS:.0f} tokens of a transcript for each piece of sound (or training.predicted_tokens=)"
 _MEMORY = f"{Key.HARDWARE_SPEC}.memory_mib"
+_IMAGE = f"{Key.MODEL_SPEC}.image_size"
 _NO_LENGTH = "the length of the job is not given: it has no time and no cost (give 50M, or training.tokens=)"
 MIXTURE = "mixture"
 # What is known of runs of the user's own besides how alike another word leaves them.
@@ -268,6 +269,9 @@ def _unsaid(resolved: ResolvedPlan, reasons: Mapping[str, str]) -> Iterator[Assu
         elif path == Key.TRAINING_PREDICTED_TOKENS:
             if value is None and resolved.shape is not None and resolved.shape.source_positions:
                 yield Assumption(path, int(TRANSCRIPT_TOKENS), _TRANSCRIPT)
+        elif path == _IMAGE:
+            if (side := _usual_image(resolved)) and value in (None, side):
+                yield Assumption(path, side, _USUAL)
         elif value is not None and not _is_written(resolved, path) and _applies(resolved, path):
             yield Assumption(path, value, _USUAL)
 
@@ -279,6 +283,15 @@ def _applies(resolved: ResolvedPlan, path: str) -> bool:
     if is_unwritten or (families and resolved.family.kind not in families):
         return False
     return path != Key.INFERENCE_BATCH or all(resolved.plan.value(load) is None for load in _LOADS)
+
+
+def _usual_image(resolved: ResolvedPlan) -> int:
+    """Return the side of the image that a model reads where its plan says no other; 0 where it reads none."""
+    given, row = resolved.plan.model.spec or {}, load_catalog().networks.get(resolved.family.id)
+    if resolved.shape is not None and resolved.shape.vision is not None:
+        return 0 if "image_size" in given else int(resolved.shape.vision.image)
+    is_open = "image_size" in given and given.get("image_h") is None and given.get("image_w") is None
+    return row.image_size if row is not None and is_open else 0
 
 
 def _value(plan: Plan, path: str) -> object:

@@ -227,6 +227,10 @@ def test_experts_move_from_the_device_to_the_host_and_take_longer_there(few: int
         ("gpt-oss-120b", "rtx-3090", "i9-14900k", 36, None, 25.6),
         # issue 314 of KTransformers: 12 channels of DDR5-4800, 1k of context
         ("deepseek-r1", "rtx-4090", "epyc-9654", 999, "q4_k_m", 14.0),
+        # issue 135 of buun-llama-cpp: 8 channels of DDR4-3200, llama.cpp as released
+        ("deepseek-v4-flash", "rtx-3090", "epyc-7742", 999, "q4_k_m", 20.1),
+        # pull request 755 of llmfit: an i9-10900X, 102 GB/s as here
+        ("qwen3-30b-a3b", "rtx-2080", "threadripper-3970x", 36, "q4_k_m", 36.7),
     ],
 )
 def test_experts_on_the_host_give_tokens_as_fast_as_published(
@@ -235,7 +239,7 @@ def test_experts_on_the_host_give_tokens_as_fast_as_published(
     changes = {"model__name": model, "hardware__name": hardware, "hardware__host": host, "inference__weights": weights}
     served = estimate(EXPERTS, inference__host_expert_layers=layers, **changes).computation.infer
     assert served is not None
-    assert 1.0 / served.time_per_output_token_seconds.value == pytest.approx(published, rel=0.3)
+    assert 1.0 / served.time_per_output_token_seconds.value == pytest.approx(published, rel=0.12)
 
 
 def test_experts_of_layers_on_the_host_are_there_already_and_dense_models_have_none() -> None:

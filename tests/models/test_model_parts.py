@@ -66,6 +66,26 @@ def test_an_answer_says_how_long_sound_is_that_no_plan_gave() -> None:
     assert ("model.spec.seconds", 10.0) in [(one.key, one.value) for one in answer(plan).estimate.assumed]
 
 
+@pytest.mark.parametrize(
+    ("line", "side"),
+    [
+        ("serve convnextv2-base on t4", 224),
+        ("train yolov8n on t4", 640),
+        ("serve vit-b-16 on t4", 224),
+        ("serve vit-b-16 on t4 384px", None),
+        ("serve convnext-base on t4 384px", None),
+    ],
+)
+def test_an_answer_says_how_large_images_are_that_no_plan_gave(line: str, side: int | None) -> None:
+    assumed = {one.key: one.value for one in answer(plan_of_line(read_line(line)).plan).estimate.assumed}
+    assert assumed.get("model.spec.image_size") == side
+
+
+def test_a_second_version_of_a_network_is_not_the_first() -> None:
+    assert load_catalog().networks.find("facebook/convnextv2-base-22k-224").id == "convnextv2-base"
+    assert load_catalog().architectures.find("dinov3-base").id == "dinov3-vit-b-16"
+
+
 def test_the_first_positions_of_roberta_are_of_no_token() -> None:
     shape = shape_from_config(RECORDED["RobertaModel"]["config"] | {"max_position_embeddings": 514})
     assert (shape.max_context, shape.positions) == (512, 514)

@@ -118,6 +118,17 @@ def rate_of_rows(rate: Number, rows: Number, half: Number) -> Number:
     return rate * where(rows > 1, rows / (rows + half), 1.0)
 
 
+expert_bandwidth = formula(
+    "bandwidth = bytes / (bytes / memory + matrices · start)",
+    unit="B/s",
+    source="all threads of a processor multiply one expert's matrix after another, and wait for the last of them",
+    bytes=("bytes of the experts that are read", "B"),
+    memory=("bandwidth of the processor's memory, B/s", "B/s", "reached_bandwidth"),
+    matrices="their matrices",
+    start=("seconds in which threads start and join", "s", "coefficients.expert-start"),
+)
+
+
 crossing_seconds = formula(
     "seconds = crossings · (bytes / link + wait)",
     unit="s",
@@ -368,11 +379,14 @@ def _experts(run: ServingRun, rows: Number) -> Iterator[Operator]:
         return
     layers = shape.layers * (1.0 - host.share) * shape.moe_share * host.experts
     itself = layers * where(rows < COPIED_ROWS, 1.0, 0.0)
-    read = distinct_experts(shape.experts, shape.experts_active, rows) * run.counts.expert * run.numerics.body_bytes
+    distinct = distinct_experts(shape.experts, shape.experts_active, rows)
+    read = distinct * run.counts.expert * run.numerics.body_bytes
     flops = 2.0 * rows * shape.experts_active * run.counts.expert
+    matrices = distinct * (2.0 + shape.gated)
+    memory = expert_bandwidth(np.maximum(read, TINY), host.bandwidth, matrices, host.expert_start)
     link = reached_bandwidth(device.host_bandwidth, device.efficiency.host_stream)
     moved = rows * shape.hidden * run.numerics.element_bytes
     handed = moved / crossing_seconds(CROSSINGS, moved, link, run.runtime.stage_seconds)
-    yield Operator("experts on the host", "compute", "forward", "layer", flops, read, host.rate, host.bandwidth, itself)
+    yield Operator("experts on the host", "compute", "forward", "layer", flops, read, host.rate, memory, itself)
     yield Operator("activations to the host and back", "compute", "forward", "layer", 0.0, moved, 1.0, handed, itself)
     yield Operator("experts sent to the device", "compute", "forward", "layer", 0.0, read, 1.0, link, layers - itself)

@@ -34,7 +34,7 @@ from capacity_tui.engine.models.transformer import ParameterCounts, TransformerS
 from capacity_tui.engine.numeric import Number, any_true, largest, present
 from capacity_tui.engine.plan import UNQUANTIZED, Adapter, InferenceSection, ModelSection, Plan
 from capacity_tui.engine.printable import printable
-from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, PERCENT
+from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, MICRO, PERCENT
 
 # The square of half the width of a uniform spread, over its variance.
 UNIFORM = counted("uniform-square")
@@ -306,6 +306,7 @@ def _host(inference: InferenceSection, name: str, shape: TransformerShape, devic
         experts=apart / np.maximum(held, 1.0),
         rate=processor.peak("fp32") * processor.gemm_reach("fp32"),
         bandwidth=processor.bandwidth * processor.efficiency.stream,
+        expert_start=catalog.coefficients["expert-start"].value * MICRO,
     )
 
 

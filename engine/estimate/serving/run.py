@@ -174,6 +174,7 @@ class Host:
     experts: Number  # share of the layers on the accelerator whose routed experts lie in host memory
     rate: Number  # FLOP/s its matrix products reach
     bandwidth: Number  # B/s it reaches in its memory
+    expert_start: Number  # seconds in which its threads start and join at each matrix of an expert
 
 
 @dataclass(frozen=True, slots=True)
