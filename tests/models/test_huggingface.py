@@ -254,6 +254,13 @@ def test_a_class_whose_weights_are_not_known_is_refused(tmp_path):
     assert shape.assumed == ("a model without a class built like Llama",)
 
 
+def test_a_network_that_no_text_has_is_asked_for_by_name(tmp_path):
+    config = {"architectures": ["ConvNextModel"], "model_type": "convnext", "depths": [3, 3, 9, 3]}
+    with pytest.raises(PlanError, match="name the network: convnext-tiny") as caught:
+        shape_from_huggingface(write(tmp_path, config))
+    assert "GGUF" not in caught.value.one_line()
+
+
 @pytest.mark.parametrize("key", ["hidden_size_per_layer_input", "num_kv_shared_layers", "altup_num_inputs"])
 def test_a_part_that_no_count_stands_for_is_refused(tmp_path, key):
     architecture, config = CONFIGS["llama-3-8b"]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.models.model_parts import NO_WEIGHTS, ModelPart, load_model_parts
 from capacity_tui.engine.models.transformer.shape import (
@@ -24,6 +25,7 @@ from capacity_tui.engine.units import format_number
 
 REQUIRED = ("layers", "hidden", "heads", "vocab")
 _TIED = "tie_word_embeddings"
+_MOST_NAMED = 8  # networks that a refusal names
 TOWERS = ("vision_config", "audio_config")
 _NESTED = ("text_config", "llm_config", "language_config")
 _FULL = "full_attention"
@@ -56,8 +58,9 @@ def fields_from_config(config: Mapping[str, Any], file: str | None = None) -> di
     counted_as = part.counted_as or _counted_as(like, text if with_text else {})
     if name and counted_as not in known:
         of_text = f" with a text of kind {printable(str(text.get('model_type')))}" if with_text else ""
-        hint = "name its GGUF file, or its sizes in model.spec; or, in a copy, the class of a model that is built alike"
-        raise PlanError(f"{name}{of_text}: a class whose weights are not known", hint=hint, place=Place(file))
+        raise PlanError(
+            f"{name}{of_text}: a class whose weights are not known", hint=_instead(config), place=Place(file)
+        )
     model = known.get(counted_as, ModelClass())
     computed = parts.fields(part, flat, file)
     values = _values(flat, model, file, computed)
@@ -68,6 +71,15 @@ def fields_from_config(config: Mapping[str, Any], file: str | None = None) -> di
     values["assumed"] = _assumed(flat, name, counted_as, part)
     values["tower_weights"] = parts.tower_weights(part, flat, file)
     return {**values, "other_weights": parts.other_weights(part, flat, file)}
+
+
+def _instead(config: Mapping[str, Any]) -> str:
+    """Return what a plan may name in place of a class that is not known: networks of its kind, else a file."""
+    kind = str(config.get("model_type") or "").replace("_", "-")
+    networks = [name for name in load_catalog().networks if kind and f"{name}-".startswith(f"{kind}-")]
+    if networks:
+        return f"name the network: {', '.join(networks[:_MOST_NAMED])}"
+    return "name its GGUF file, or its sizes in model.spec; or, in a copy, the class of a model that is built alike"
 
 
 def _flattened(config: Mapping[str, Any], text: Mapping[str, Any], part: ModelPart) -> dict[str, Any]:
