@@ -61,6 +61,14 @@ def test_an_answer_says_what_is_published_with_a_model_and_not_counted(name: str
     assert any(text.startswith(left_out) for text in estimate_plan(plan).estimate.work.assumed)
 
 
+def test_a_head_on_a_model_with_a_tower_is_not_counted_as_one_on_its_text_alone() -> None:
+    config = RECORDED["Gemma3ForConditionalGeneration"]["config"] | {
+        "architectures": ["Gemma3ForSequenceClassification"]
+    }
+    with pytest.raises(PlanError, match="weights are not known"):
+        shape_from_config(config)
+
+
 def test_an_answer_says_how_long_sound_is_that_no_plan_gave() -> None:
     plan = plan_of_line(read_line("serve wav2vec2-base on t4")).plan
     assert ("model.spec.seconds", 10.0) in [(one.key, one.value) for one in answer(plan).estimate.assumed]

@@ -51,8 +51,9 @@ def fields_from_config(config: Mapping[str, Any], file: str | None = None) -> di
     name, text = _class_name(config), text_part(config)
     part = parts.of_class(name, known)
     like = str(part.like or name)
-    with_text = like in parts.classes and bool(text)
-    part = part if with_text or not text else ModelPart()
+    # A class without a nested text is like none that has one.
+    with_text = like in parts.classes and bool(text) and (like == name or like not in known)
+    part, like = (part, like) if with_text or not text else (ModelPart(), name)
     flat = _flattened(config, text, part)
     _refuse_unknown_parts(flat, part, file)
     counted_as = part.counted_as or _counted_as(like, text if with_text else {})
