@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from capacity_tui.engine.catalog import Architecture as ArchitectureRow
 from capacity_tui.engine.catalog import Catalog, load_catalog, price_age
 from capacity_tui.engine.catalog import Instance as InstanceRow
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.machine import Machine, detect
 from capacity_tui.engine.models import known_models
 from capacity_tui.engine.plan import Plan, pinned
@@ -127,6 +128,8 @@ class CapacityEngine:
         line = read_line(text, self._catalog)
         if skips_unknown:
             line = line.without_unknown()
+        if not line.faults and not line.understood:
+            raise PlanError("nothing of it says what to plan", hint="name a model, what is done with it, and where")
         if hardware:
             line = line.changed_by(line_of_flags(PlanFlags(gpu=hardware), line.task, self._catalog))
         before = document.plan.hardware if isinstance(document, PlanDocument) else None

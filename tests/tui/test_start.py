@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from flow import press, settle
+from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -105,6 +106,30 @@ async def test_words_that_mean_nothing_are_underlined_and_can_be_left_out(real_e
         await settle(pilot)
         assert app.session.store.document is not None
         assert "left out: wibble" in " ".join(said)
+
+
+async def test_all_lines_of_a_post_that_is_pasted_are_read(real_engine: CapacityEngine) -> None:
+    app = CapacityApp(engine=lambda: real_engine, settings=Settings(hint=False, start=True))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        app.post_message(Paste("Hello everybody!\nqlora llama-3.1-8b \\\n  on a 4090\nbatch 4"))
+        await press(pilot, "enter")
+        await settle(pilot)
+        document = app.session.store.document
+        assert isinstance(document, PlanDocument)
+        plan = document.plan
+        assert (plan.model.name, plan.hardware.name) == ("llama-3.1-8b", "rtx-4090")
+        assert plan.training.global_batch == 4
+
+
+async def test_a_line_that_says_nothing_of_a_plan_is_refused(real_engine: CapacityEngine) -> None:
+    app = CapacityApp(engine=lambda: real_engine, settings=Settings(hint=False, start=True))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await type_keys(pilot, *"hello there", "enter")
+        await settle(pilot)
+        assert isinstance(app.screen, StartPrompt)
+        assert "nothing of it says what to plan" in told(pilot)
 
 
 async def test_escape_goes_to_the_plan_and_a_key_asks_again(make_app: Callable[..., CapacityApp]) -> None:

@@ -11,6 +11,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.events import Paste
 from textual.message import Message
 from textual.widgets import Input
 
@@ -119,11 +120,22 @@ class Prompt(Guarded, Vertical):
 
 
 class Entry(Guarded, Input):
-    """An input of one row."""
+    """An input of one row.
 
-    def __init__(self, placeholder: str = "") -> None:
+    Args:
+        joins_lines: whether all lines of what is pasted count, as one; else the first.
+    """
+
+    def __init__(self, placeholder: str = "", *, joins_lines: bool = False) -> None:
         super().__init__(placeholder=placeholder, compact=True)
         self.cursor_blink = False
+        self._joins_lines = joins_lines
+
+    def on_paste(self, event: Paste) -> None:
+        if not self._joins_lines:
+            return
+        event.prevent_default().stop()
+        self.replace(" ".join(event.text.replace("\\\n", "\n").split()), *self.selection)
 
     def offer(self, text: str) -> None:
         """Offer what was typed and left: the next letter replaces it, any other key keeps it."""

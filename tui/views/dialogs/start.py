@@ -80,7 +80,7 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         with Vertical(classes="dialog", id="start") as frame:
             frame.border_title = Content(to_ascii(_WANTED) if self.app.has_class("-ascii") else _WANTED)
             frame.border_subtitle = Content(_KEYS)
-            yield Entry(_PLACEHOLDER)
+            yield Entry(_PLACEHOLDER, joins_lines=True)
             yield Lines()
 
     def on_mount(self) -> None:
