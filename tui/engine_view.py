@@ -102,7 +102,7 @@ class CapacityEngine:
             (*line.guesses, *(f"compared with {other.name}" for other in compared[1:])),
             tuple(fault.one_line() for fault in line.faults),
             tuple(Suggestion(entry.text, entry.kind, entry.line, entry.cursor) for entry in completed),
-            line.unknown if len(line.faults) == 1 else (),
+            line.meaningless,
             # The word under the cursor may still become one of those that complete it.
             tuple(
                 (word.start, word.end)
@@ -115,7 +115,7 @@ class CapacityEngine:
         return may_be_line(name) and bool(read_line(name, self._catalog).understood)
 
     def plan_of_line(
-        self, text: str, document: Document | None, hardware: str | None = None, *, skips_unknown: bool = False
+        self, text: str, document: Document | None, hardware: str | None = None, *, leaves_out: bool = False
     ) -> tuple[PlanDocument, tuple[str, ...]]:
         compared = alternatives(text, self._catalog)
         if compared:
@@ -126,8 +126,8 @@ class CapacityEngine:
                 plan, assumed = pinned(plan, planned.plan, other.name), (*assumed, *further)
             return replace(first, plan=plan), tuple(dict.fromkeys(assumed))
         line = read_line(text, self._catalog)
-        if skips_unknown:
-            line = line.without_unknown()
+        if leaves_out:
+            line = line.without_meaningless()
         if not line.faults and not line.understood:
             raise PlanError("nothing of it says what to plan", hint="name a model, what is done with it, and where")
         if hardware:

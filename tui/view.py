@@ -291,14 +291,14 @@ class Engine(Protocol):
         """Return whether a name is no plan's but a line that says one, at least in part."""
 
     def plan_of_line(
-        self, text: str, document: Document | None, hardware: str | None = None, *, skips_unknown: bool = False
+        self, text: str, document: Document | None, hardware: str | None = None, *, leaves_out: bool = False
     ) -> tuple[Document, tuple[str, ...]]:
         """Return the plan that a line says, and what was guessed.
 
         Args:
             document: the plan whose hardware is meant where the line names none.
             hardware: what is planned for instead, such as ``8xH100-SXM``.
-            skips_unknown: whether words that mean nothing are left out, and said to be.
+            leaves_out: whether words and numbers that mean nothing are left out, and said to be.
 
         Raises:
             CapacityError: the line makes no sense.

@@ -57,6 +57,23 @@ def test_a_line_with_only_a_fault_shows_it_and_a_mistyped_path_is_one(
     assert words in capsys.readouterr().err
 
 
+def test_what_means_nothing_in_a_line_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "lora llama-3.1-8b on a 4090 as in getting_start 4711"
+    assert main(["plan", text]) != 0
+    assert "`--leave-out` plans without getting_start, 4711" in capsys.readouterr().err
+    assert main(["plan", text, "--leave-out"]) == 0
+    shown = capsys.readouterr()
+    assert "llama-3.1-8b, finetune, 1 x rtx-4090" in shown.out
+    assert "not understood, and left out: getting_start, 4711" in shown.err
+
+
+def test_what_contradicts_itself_is_not_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "lora llama-3.1-8b on a 4090, rank 16, rank 32 4711", "--leave-out"]) != 0
+    shown = capsys.readouterr().err
+    assert "given twice" in shown
+    assert "--leave-out" not in shown
+
+
 def test_flags_stand_over_what_a_line_says_and_nothing_is_guessed_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "lora llama-70b hardware.per_node=2 on 4 a100, 50M tokens", "--gpu", "8xh100", "--seq", "2k",
                  "--model", "llama-3.1-8b", "--format", "json"]) == 0  # fmt: skip

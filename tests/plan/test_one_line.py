@@ -335,7 +335,7 @@ def test_what_could_be_two_things_is_asked_back(line: str, about: str) -> None:
 
 
 def test_unknown_words_can_be_left_out_and_that_is_said() -> None:
-    line = read_line("serve llama-3.1-8b wibble h100").without_unknown()
+    line = read_line("serve llama-3.1-8b wibble h100").without_meaningless()
     assert line.faults == ()
     assert any("wibble" in remark for remark in plan_of_line(line).remarks)
 

@@ -97,10 +97,10 @@ class FakeEngine:
         return " " in name
 
     def plan_of_line(
-        self, text: str, document: FakeDocument | None, hardware: str | None = None, *, skips_unknown: bool = False
+        self, text: str, document: FakeDocument | None, hardware: str | None = None, *, leaves_out: bool = False
     ) -> tuple[FakeDocument, tuple[str, ...]]:
         understood = self.read_line(text, 0)
-        if understood.faults and not skips_unknown:
+        if understood.faults and not leaves_out:
             raise PlanError(f"not understood: {text!r}", hint="name a model")
         name = understood.words.removeprefix("model ")
         document = FakeDocument(engine=self).edited("model.name", name)

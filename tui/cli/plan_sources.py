@@ -130,7 +130,7 @@ def _with_words(name: str | None, flags: plan_lines.PlanFlags, hardware: object)
         tried = str(hardware[0]).partition(",")[0] if isinstance(hardware, tuple) and hardware else ""
         if tried and not line.has(Key.HARDWARE_NAME) and (one := _alone(tried)):
             line = line.changed_by(plan_lines.line_of_flags(plan_lines.PlanFlags(gpu=one), line.task))
-        return _of_line(line, name, tries_hardware=bool(tried))
+        return _of_line(line, name, tries_hardware=bool(tried), leaves_out=flags.leave_out)
     source = _of_file(name)
     if not flags.is_given:
         return source
@@ -151,8 +151,14 @@ def _of_file(name: str) -> plan_files.PlanSource:
     return source
 
 
-def _of_line(line: plan_lines.OneLine, name: str, *, tries_hardware: bool = False) -> plan_files.PlanSource:
+def _of_line(
+    line: plan_lines.OneLine, name: str, *, tries_hardware: bool = False, leaves_out: bool = False
+) -> plan_files.PlanSource:
     """Return the plan that a line says; what was assumed is reported, hardware only where a command tries no other."""
+    if leaves_out:
+        line = line.without_meaningless()
+    elif line.meaningless:
+        tell(f"capacity-tui: `--leave-out` plans without {', '.join(line.meaningless)}")
     machine = None if line.has(Key.HARDWARE_NAME) else machines.detect()
     made = solve.plan_of_line(line, machine, tries_hardware=tries_hardware)
     if made.assumed:

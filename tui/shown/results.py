@@ -102,7 +102,7 @@ class Understood:
     guesses: tuple[str, ...] = ()  # what was guessed, and why
     faults: tuple[str, ...] = ()  # what was not understood, and what to do
     suggestions: tuple[Suggestion, ...] = ()  # what the word under the cursor may become
-    unknown: tuple[str, ...] = ()  # words that mean nothing, where the line makes sense without them
+    meaningless: tuple[str, ...] = ()  # words and numbers that mean nothing, where the line makes sense without them
     misread: tuple[tuple[int, int], ...] = ()  # where words begin and end that were not understood
 
 

@@ -141,8 +141,8 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         self.is_answered = False
         self._refusal = "; ".join(filter(None, (": ".join(filter(None, (fault.title, fault.detail))), fault.hint)))
         self._refused = self.query_one(Entry).value
-        unknown = self._understood.unknown if self._understood else ()
-        self._tell_keys(_LEAVES_OUT.format(" ".join(unknown)) if unknown else _KEYS)
+        without = self._understood.meaningless if self._understood else ()
+        self._tell_keys(_LEAVES_OUT.format(" ".join(without)) if without else _KEYS)
         self.show_lines()
 
     def action_leave(self) -> None:
@@ -206,14 +206,13 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
 
     def _plan(self, text: str) -> None:
         document = self._session.store.document
-        unknown = self._understood.unknown if self._understood else ()
-        leaves_out = bool(unknown) and text == self._refused
+        leaves_out = self._understood is not None and bool(self._understood.meaningless) and text == self._refused
 
         def work(_: object) -> tuple[Document, tuple[str, ...]]:
             from capacity_tui.tui.settings import RecentPlan, remember_plan
 
             engine = self._session.engine
-            made, assumed = engine.plan_of_line(text, document, skips_unknown=leaves_out)
+            made, assumed = engine.plan_of_line(text, document, leaves_out=leaves_out)
             with suppress(CapacityError):  # a full disk is no reason not to plan
                 remember_plan(RecentPlan(text.strip(), False, engine.read_line(text, 0).words))
             return made, assumed

@@ -17,7 +17,7 @@ from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.line.lexicon.tokens import PERCENTILE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, UNCOUNTED, Amount, Meaning
 from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema import AUTO, Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length, parse_quantity
@@ -273,7 +273,7 @@ def bare_number(word: str, task: str, has_sequence: bool, edge: tuple[str, Knob]
     is_length = is_round and _SHORTEST_SEQUENCE <= count <= LONGEST_SEQUENCE and not has_sequence
     is_trained = task in (TRAIN, FINETUNE)
     if edge is not None or (is_job and (suffix == "g" or not is_trained)) or not (is_job or is_length) or task == FIT:
-        return _fault("what does this number count?", word, f"write a word with it, {EXAMPLES}")
+        return _fault(UNCOUNTED, word, f"write a word with it, {EXAMPLES}")
     amount, name = (tokens, tokens.name) if is_job else (sequence, _length_name(task))
     meaning = field_value(str(amount.field(task)), word, task, name)
     return replace(meaning, why=f"{word}: {'tokens of the whole job' if is_job else f'{name} in tokens'}")

@@ -12,7 +12,8 @@ from capacity_tui.engine.record import dataclass
 
 # Titles of faults, or what these end in, by which others know what went wrong.
 GIVEN_TWICE, REFUSED = "is given twice", "cannot be planned"
-WHOSE_MEMORY, OF_WHAT = "whose memory is this?", "a share of what?"
+WHOSE_MEMORY, OF_WHAT, UNCOUNTED = "whose memory is this?", "a share of what?", "what does this number count?"
+_COUNTING_NOTHING = (OF_WHAT, UNCOUNTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +148,22 @@ class OneLine:
         )
         return (*guessed, *self.assumed)
 
-    def without_unknown(self) -> OneLine:
-        """Return the line without the words that mean nothing here, which is remarked."""
-        if not self.unknown:
+    @property
+    def meaningless(self) -> tuple[str, ...]:
+        """Words and numbers that mean nothing here, in order; empty where anything else is wrong too."""
+        others = [fault for fault in self.faults if fault.title not in _COUNTING_NOTHING]
+        if len(others) > len(self.unknown[:1]):
+            return ()
+        words = (word for word in self.words if word.text in self.unknown or _counts_nothing(word))
+        return tuple(dict.fromkeys(word.text for word in words))
+
+    def without_meaningless(self) -> OneLine:
+        """Return the line without the words and numbers that mean nothing here, which is remarked."""
+        if not (without := self.meaningless):
             return self
-        left_out = Word.of_line(self.text, f"not understood, and left out: {', '.join(self.unknown)}")
-        words = (*(word for word in self.words if word.text not in self.unknown), left_out)
-        return replace(self, words=words, faults=self.faults[:-1], unknown=())
+        left_out = Word.of_line(self.text, f"not understood, and left out: {', '.join(without)}")
+        words = (*(word for word in self.words if word.text not in without), left_out)
+        return replace(self, words=words, faults=(), unknown=())
 
     def has(self, path: str) -> bool:
         """Whether the line says anything of a field."""
@@ -185,6 +195,10 @@ class OneLine:
         )
 
 
+def _counts_nothing(word: Word) -> bool:
+    return word.meaning.fault is not None and word.meaning.fault.title in _COUNTING_NOTHING
+
+
 def _is_bare(word: Word) -> bool:
     """Whether a word is a number whose meaning its size says, as in ``4k``."""
     return word.text[:1].isdigit() and _MODEL not in word.meaning.values and _HARDWARE not in word.meaning.values
@@ -204,6 +218,7 @@ class PlanFlags:
     tokens: str | None = None  # of the whole job
     imports: tuple[str, ...] = ()  # configurations of other tools, by file or folder
     stand_in: bool = False  # whether a usual model of the same size stands in for one that is not known
+    leave_out: bool = False  # whether words and numbers that mean nothing are left out of a line
 
     @property
     def is_given(self) -> bool:

@@ -30,7 +30,7 @@ from capacity_tui.engine.plan.line.lexicon.similarity import (
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, OF_WHAT, REFUSED, TRAIN, Asked, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, OF_WHAT, REFUSED, TRAIN, UNCOUNTED, Asked, Meaning
 from capacity_tui.engine.plan.line.questions import HALF
 from capacity_tui.engine.plan.line.recognition.derived_values import DerivedValues
 from capacity_tui.engine.plan.line.recognition.money_words import A_SPAN
@@ -158,7 +158,7 @@ class GuessedWords(DerivedValues):
         is_counted = is_rate or self._counts_something(index)
         if settings.is_number(text) and is_counted and not self._is_asked_how_many(index):
             hint = f"write a word with it, {settings.EXAMPLES}"
-            return PlanError("what does this number count?", self._span(index, 2), hint)
+            return PlanError(UNCOUNTED, self._span(index, 2), hint)
         return None
 
     def _nothing(self, index: int) -> Meaning | None:

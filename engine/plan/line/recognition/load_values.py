@@ -17,7 +17,7 @@ from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.question_words import Questions
 from capacity_tui.engine.plan.line.lexicon.task_words import is_camera
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Amount, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, UNCOUNTED, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.recognition.data_words import DataWords
 from capacity_tui.engine.plan.line.recognition.number_names import Count
 from capacity_tui.engine.schema import AUTO
@@ -297,7 +297,7 @@ class LoadValues(DataWords):
         if not self._keys().isdisjoint(vocabulary().guessing | vocabulary().drafts):
             return settings.counted(vocabulary().amounts["drafttokens"], value, INFER, self._model)
         hint = "write prompt 16 or output 16 where they are so short"
-        return Meaning(fault=PlanError("what does this number count?", f"{value} {name}", hint))
+        return Meaning(fault=PlanError(UNCOUNTED, f"{value} {name}", hint))
 
     def _parts_of_requests(self) -> None:
         """Take a rate of each user for the pause between its requests; refuse what each request has several of.
