@@ -117,3 +117,42 @@ def test_a_script_is_started_with_other_values_for_its_own_fields(alone, tmp_pat
     (tmp_path / "train.py").write_text(_OWN.format(made))
     plan = alone("run.sh", "python train.py --per_device_train_batch_size 16 --max_steps 10\n").plan
     assert (plan.value("training.micro_batch"), plan.value("training.steps")) == (16, 10)
+
+
+_SECTIONS = """
+from dataclasses import dataclass, field
+import tyro
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+
+
+@dataclass
+class ModelConfig:
+    name: str = "meta-llama/Llama-2-7b-hf"
+
+
+@dataclass
+class TrainConfig:
+    batch_size: int = 4
+    name: str = "first"
+
+
+@dataclass
+class Config:
+    model: ModelConfig = field(default_factory=ModelConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+
+
+def run(args, train):
+    model = AutoModelForCausalLM.from_pretrained(args.model.name)
+    Trainer(model=model, args=TrainingArguments(per_device_train_batch_size=train.batch_size)).train()
+
+
+args = tyro.cli(Config)
+run(args, args.train)
+"""
+
+
+def test_options_in_sections_give_the_fields_of_classes_below_others(alone, tmp_path: Path):
+    (tmp_path / "train.py").write_text(_SECTIONS)
+    plan = alone("run.sh", "python train.py --train.batch-size 16 --model.name Qwen/Qwen3-8B --train.name x\n").plan
+    assert (plan.model.name, plan.value("training.micro_batch")) == ("qwen3-8b", 16)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.plan.imports import import_plan
 
 DEPLOYMENT = """\
 apiVersion: v1
@@ -391,3 +394,22 @@ def test_what_an_image_is_made_to_start_is_read(alone, image: str, variables: st
     imported = alone("Dockerfile", _IMAGE.format(image=image, variables=variables, started=started))
     plan = imported.plan
     assert (plan.model.name, plan.inference.prompt_tokens + plan.inference.output_tokens) == ("qwen3-8b", longest)
+
+
+_BUILT = (
+    "services:\n  llm:\n    build: {build}\n    image: own\n    environment: {{MODEL: Qwen/Qwen3-8B, LENGTH: 16384}}\n"
+)
+_STARTS = '#!/bin/bash\nexec vllm serve "${MODEL:?not set}" --max-model-len "${LENGTH:-2048}"\n'
+
+
+@pytest.mark.parametrize(
+    ("build", "image"), [(".", "Dockerfile"), ("{context: ., dockerfile: gpu.Dockerfile}", "gpu.Dockerfile")]
+)
+def test_what_an_image_starts_that_a_service_is_built_as_is_read_once(tmp_path: Path, build: str, image: str) -> None:
+    (tmp_path / "compose.yaml").write_text(_BUILT.format(build=build))
+    (tmp_path / image).write_text('FROM python:3.12\nCOPY start.sh /app/start.sh\nENTRYPOINT ["/app/start.sh"]\n')
+    (tmp_path / "start.sh").write_text(_STARTS)
+    imported = import_plan([str(tmp_path)], {"hardware.name": "h100-sxm-80gb", "hardware.devices": 1})
+    plan = imported.plan
+    assert (plan.model.name, plan.inference.prompt_tokens + plan.inference.output_tokens) == ("qwen3-8b", 16384)
+    assert [Path(reading.file).name for reading in imported.readings] == ["compose.yaml"]

@@ -285,3 +285,29 @@ def test_the_configuration_of_a_model_is_refused_with_what_takes_it(alone):
     with pytest.raises(PlanError, match="the configuration of a model") as refused:
         alone("config.json", '{"architectures": ["LlamaForCausalLM"], "hidden_size": 4096}')
     assert "--model" in str(refused.value.hint)
+
+
+_CLICK = '@click.command()\n@click.option("--model-name", default="Qwen/Qwen3-8B")\n@click.option("--batch", default=4)'
+_TYPER = "app = typer.Typer()\n@app.command()"
+
+
+@pytest.mark.parametrize(
+    ("decorated", "arguments"),
+    [
+        (_CLICK, "model_name, batch"),
+        (_TYPER, 'model_name: str = typer.Option("Qwen/Qwen3-8B"), batch: int = typer.Option(default=4)'),
+    ],
+)
+@pytest.mark.parametrize(("command", "batch"), [("python train.py", 4), ("python train.py --batch 16", 16)])
+def test_arguments_of_functions_that_are_options_have_their_defaults(
+    alone, tmp_path: Path, decorated: str, arguments: str, command: str, batch: int
+):
+    (tmp_path / "train.py").write_text(
+        "import click, typer\nfrom transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n"
+        f"{decorated}\ndef main({arguments}):\n"
+        "    model = AutoModelForCausalLM.from_pretrained(model_name)\n"
+        "    Trainer(model=model, args=TrainingArguments(per_device_train_batch_size=batch)).train()\n"
+        "main()\n"
+    )
+    plan = alone("run.sh", f"{command}\n").plan
+    assert (plan.model.name, plan.value("training.micro_batch")) == ("qwen3-8b", batch)

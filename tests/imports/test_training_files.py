@@ -233,3 +233,26 @@ def test_pipelines_of_roll_are_read(
     assert (plan.training.preference, plan.training.reference, plan.training.seq_len) == (preference, reference, 6144)
     assert (plan.training.global_batch, plan.parallelism.tp, plan.hardware.devices) == (256, 2, 16)
     assert plan.training.framework == ("fsdp" if "fsdp" in strategy else "megatron")
+
+
+_OF_SWIFT = """\
+cat > "$DIR/run_$(date +%s)/fsdp.json" <<'EOF'
+{"_purpose": "as ZeRO-3", "fsdp": "full_shard auto_wrap offload",
+ "fsdp_config": {"fsdp_version": 2, "activation_checkpointing": true, "reshard_after_forward": true}}
+EOF
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "sharding"),
+    [
+        ("fsdp2", (3, "none")),
+        ('"$DIR/run_$(date +%s)/fsdp.json"', (3, "parameters")),
+        ("'shard_grad_op auto_wrap'", (2, "none")),
+        ("null", (None, "none")),
+    ],
+)
+def test_a_file_that_says_how_to_shard_is_that_of_the_trainer(alone, given: str, sharding: tuple[int | None, str]):
+    command = f"swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 4096 --fsdp {given}\n"
+    parallel = alone("run.sh", f"{_OF_SWIFT}{command}").plan.parallelism
+    assert (parallel.zero, parallel.offload) == sharding

@@ -41,8 +41,8 @@ def nearest_tools(data: Iterable[Plain] = ()) -> str:
     return f"{f'nearest: {near}; ' if near else ''}capacity-tui help import lists the tools that are read"
 
 
-def tool_of(data: Plain) -> Tool | None:
-    """Return the tool that knows most options of some data, and has a sign among them; None where none has.
+def tool_of(data: Plain, named: str = "") -> Tool | None:
+    """Return the tool that knows most options of some data, and has a sign among them or is named; None where none has.
 
     Options count one by one, those in sections too: a section that is called as one of a tool is not yet the tool's.
     """
@@ -52,7 +52,7 @@ def tool_of(data: Plain) -> Tool | None:
     scored = [
         (sum(candidate.knows_option(path) for path in options), candidate)
         for candidate in tools().values()
-        if any(candidate.is_signed(path) for path in options)
+        if candidate.id == named or any(candidate.is_signed(path) for path in options)
     ]
     best = max((score for score, _ in scored), default=0)
     known = best * LEAST_KNOWN >= len(options)
@@ -250,9 +250,10 @@ class _Options:
             self.section(value, other, path, "")
         elif isinstance(value, str) and value:
             self._add(option.sets, source)
-            if option.meaning:  # the name of a configuration tells what it is of
+            if option.meaning:  # the name of a configuration tells what it is of; a word alone is of no file
                 self._add(self._values(option, value, source.place).values, source)
-            self._reading.named.append((Path(value), source.place, option.tool))
+            if not option.meaning or "/" in value or PurePath(value).suffix:
+                self._reading.named.append((Path(value), source.place, option.tool))
         elif value is True:
             self._add(option.sets, source)
 

@@ -258,5 +258,5 @@ def own_options(command: Command, text: str, read: Set[str], named: Reading) -> 
 
 def is_unread(key: str, text: str, read: Set[str], value: object = None) -> bool:
     """Whether an option of a script goes unread: its text has none, or no call that is known depends on it."""
-    name = option_name(key)
+    name = option_name(key).rpartition(".")[2]
     return name not in text or (name not in read and bears_on_a_run(name, value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -67,6 +67,7 @@ class Reading:
     unknown: list[Remark] = field(default_factory=list)  # options that the tool does not have
     named: list[tuple[Path, Place, str]] = field(default_factory=list)  # files that it refers to, and the tool of each
     written: Mapping[str, str] = field(default_factory=dict)  # texts of files that it writes itself, by their names
+    started: Set[Path] = field(default_factory=set)  # scripts that it reads in or starts
 
     @property
     def given(self) -> list[tuple[str, object]]:

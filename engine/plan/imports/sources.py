@@ -108,10 +108,15 @@ def read_files(names: Sequence[str], devices: object = None) -> list[Reading]:
 
 
 def _in_folder(folder: Path) -> Iterator[Reading]:
-    """Yield what the files of a folder say; those of no known tool are left out."""
+    """Yield what the files of a folder say; those of no known tool are left out, and those that another one starts."""
+    read: dict[Path, list[Reading]] = {}
     for path in sorted(file for file in folder.iterdir() if file.is_file())[:_MOST_FILES]:
         with suppress(CapacityError):
-            yield from _read_text(read_text(path), str(path))
+            read[path] = _read_text(read_text(path), str(path))
+    for path, readings in read.items():
+        others = (one for other in read if other is not path for one in read[other])
+        if not any(path in (Path(one.file), *one.started) for one in others):
+            yield from readings
 
 
 def _with_named(readings: list[Reading]) -> list[Reading]:
@@ -145,12 +150,14 @@ def _with_named(readings: list[Reading]) -> list[Reading]:
 def _read_named(text: str, name: str, owner: str) -> list[Reading]:
     """Return what a file says that is named as one of a tool, which it is even if it holds too little to tell."""
     with suppress(PlanError):
-        return _read_text(text, name)
+        return _read_text(text, name, owner=owner)
     return [read_document(read_text_of_tool(text, name), tool(owner))]
 
 
-def _read_text(text: str, name: str, environment: Mapping[str, str] = MappingProxyType({})) -> list[Reading]:
-    """Return what a text says, a command or a document."""
+def _read_text(
+    text: str, name: str, environment: Mapping[str, str] = MappingProxyType({}), owner: str = ""
+) -> list[Reading]:
+    """Return what a text says, a command or a document, which may be named as one of a tool."""
     if not is_python(text) and is_python(plain := code_of_notebook(text)):
         text = plain
     if is_command(text) or Path(name).suffix in _SHELL_SCRIPTS:
@@ -161,7 +168,8 @@ def _read_text(text: str, name: str, environment: Mapping[str, str] = MappingPro
         readings = _read_manifest(manifest, name)
     else:
         is_script = is_python(text)
-        readings = _read_python(text, name, environment) if is_script else _readings(read_text_of_tool(text, name))
+        document = None if is_script else read_text_of_tool(text, name)
+        readings = _read_python(text, name, environment) if document is None else _readings(document, owner)
     readings[0].settings += read_kept(text, name)
     return readings
 
@@ -181,10 +189,12 @@ def _read_python(text: str, name: str, environment: Mapping[str, str]) -> list[R
 
 def _read_commands(text: str, name: str, texts: Mapping[str, str] = MappingProxyType({})) -> list[Reading]:
     """Return what the commands of a script say; ``texts`` are other files that stand in the same one, by name."""
-    script = read_script(text, partial(other_script, Path(name)))
+    started: set[Path] = set()
+    other = partial(other_script, Path(name), started)
+    script = read_script(text, other)
     runs, launcher = _runs_of(script, name, texts)
     if not runs:
-        whole = read_script(text, partial(other_script, Path(name)), everything=True)
+        whole = read_script(text, other, everything=True)
         is_more = len(whole.commands) > len(script.commands)
         further, launchers = _runs_of(whole, name, texts) if is_more else ([], [])
         if any(run.names_model for run in further):
@@ -202,6 +212,7 @@ def _read_commands(text: str, name: str, texts: Mapping[str, str] = MappingProxy
     readings += _read_written(script, readings, name)
     if readings:
         readings[0].written = {Path(file.name).name: file.text for file in script.files}
+        readings[0].started = started
     if (device := slurm_device(text)) is not None and readings:
         place = Place(name, device[1], "gres")
         readings[0].settings.append(ImportedSetting("device", device[0], place, device[0], LAUNCHER))
@@ -244,6 +255,7 @@ def _read_manifest(manifest: Manifest, name: str) -> list[Reading]:
     serves = any(reading.tool.sets.get(Key.TASK) == "infer" for reading in readings)
     readings[0].settings += manifest.settings(serves=serves)
     readings[0].unmodelled += manifest.remarks()
+    readings[0].started = {*readings[0].started, *manifest.built}
     return readings
 
 
@@ -319,20 +331,23 @@ def _read_written(script: Script, readings: Sequence[Reading], name: str) -> lis
     written = {file.name: file for file in script.files}
     further: list[Reading] = []
     for reading in readings:
-        for named, *_ in reading.named:
+        for named, _, owner in reading.named:
             file = next((written.pop(known) for known in list(written) if Path(known) == named), None)
             if file is not None:
                 document = read_text_of_tool(file.text, name)
                 lines = {path: line + file.line - 1 for path, line in document.lines.items()}
-                further += _readings(replace(document, lines=lines))
+                further += _readings(replace(document, lines=lines), owner)
         there = {Path(file.name) for file in script.files}
         reading.named = [entry for entry in reading.named if entry[0] not in there]
     return further
 
 
-def _readings(document: Document) -> list[Reading]:
-    """Return what a document says, or what sections of it say where it holds the options of several tools."""
-    if (owner := tool_of(document.data)) is not None:
+def _readings(document: Document, named: str = "") -> list[Reading]:
+    """Return what a document says, or what sections of it say where it holds the options of several tools.
+
+    One that is named as that of a tool needs no sign of it.
+    """
+    if (owner := tool_of(document.data, named)) is not None:
         reading = read_document(document, owner)
         return [reading, *_run_by(reading, document)]
     data = document.data if isinstance(document.data, dict) else {}

@@ -199,11 +199,15 @@ def located(named: Path, folder: Path, given: set[Path]) -> Path | None:
     return next((path for path in given if path.name == named.name), None)
 
 
-def other_script(script: Path, name: str) -> str | None:
-    """Return the text of a script that another one names, beside it or where a run that starts above it finds it."""
+def other_script(script: Path, started: set[Path], name: str) -> str | None:
+    """Return the text of a script that another one names, beside it or where a run that starts above it finds it.
+
+    Its path is put among those that are started.
+    """
     path = located(Path(name), script.parent, set())
     if path is None or path.resolve() == script.resolve():
         return None
+    started.add(path)
     with suppress(CapacityError):
         return read_text(path)
     return None

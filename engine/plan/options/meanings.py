@@ -30,6 +30,7 @@ from capacity_tui.engine.plan.options.tools import (
     any_of,
     modules_named,
     recipe,
+    word_of,
 )
 
 _EVERY = {"all", "all-linear", "all_linear"}
@@ -131,7 +132,7 @@ def whole(value: Plain) -> object:
 
 def fsdp(value: Plain) -> object:
     """Return what the Trainer's list of words about FSDP says."""
-    if value in (None, False, "", "false"):
+    if word_of(value) in ("null", "false", ""):
         return None
     words = value if isinstance(value, list) else str(value).replace(",", " ").split()
     values: dict[str, object] = {"sharded": True} if words else {}

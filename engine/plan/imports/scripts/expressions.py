@@ -49,6 +49,7 @@ OPTION = "--"  # Before names that only stand behind a dot, options and fields: 
 SHELL = "$"  # Before the name of a variable of the shell
 FILE = "<"  # Before the path of a file of options that a script may read
 STARTED = "="  # Before the name of an option that the script is started with
+_DEFAULTS = frozenset({"field", "option", "argument"})  # What says what a field or an argument is by default
 _READS_OPTIONS = re.compile(r"load|read|parse", re.IGNORECASE)  # In the name of what reads such a file
 _OPENS = frozenset({"open", "read", "read_text", "expanduser", "resolve"})  # What stands around its path
 _LIBRARIES = frozenset({"torch", "jnp", "jax", "np", "transformers"})  # What number types and the like are named of
@@ -142,7 +143,9 @@ def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Pl
         with suppress(ValueError):
             if isinstance(whole := literal(node.value, constants), dict) and name in whole:
                 return whole[name]
-    keys = (ast.unparse(node), *((f"{OPTION}{name}",) if isinstance(node, ast.Attribute) else ()), name)
+    whole_name, *parts = ast.unparse(node), *ast.unparse(node).split(".")[1:]
+    behind_dots = (f"{OPTION}{'.'.join(parts[at:])}" for at in range(len(parts)))  # of args.model.name model.name first
+    keys = (whole_name, *behind_dots, name)
     if (key := next((key for key in keys if key in constants), None)) is not None:
         if isinstance(value := constants[key], OfARun):
             raise ValueError(value)
@@ -239,8 +242,9 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
             return _TYPES[called](value)
     words, last = {word.arg: word.value for word in call.keywords}, called.split(".")[-1]
     factory = words.get("default_factory")
-    default = words.get("default", factory.body if isinstance(factory, ast.Lambda) else None)
-    if last.casefold() != "field" or default is None:
+    made = factory.body if isinstance(factory, ast.Lambda) else None
+    default = words.get("default", call.args[0] if call.args else made)
+    if last.casefold() not in _DEFAULTS or default is None:
         return _answer("calls", last)
     return literal(default, constants)
 

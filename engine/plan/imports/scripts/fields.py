@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
 from typing import NamedTuple
@@ -67,10 +68,9 @@ def behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple
     """Yield what stands behind a dot and has a plain value: fields of classes, and a script's own options."""
     plain = {**constants, **dict(assigned(within(tree), constants))}
     nodes = list(ast.walk(tree))
-    for node in nodes:
-        if isinstance(node, ast.ClassDef):
-            fields = ((f"{OPTION}{field}", value) for field, value in fields_of(node, plain).items())
-            yield from ((field, value) for field, value in fields if field not in constants)
+    fields = [pair for node in nodes if isinstance(node, ast.ClassDef) for pair in fields_of(node, plain).items()]
+    yield from ((f"{OPTION}{field}", value) for field, value in fields if f"{OPTION}{field}" not in constants)
+    yield from _of_sections(constants, Counter(field for field, _ in fields))
     of_parsers = [node for node in nodes if isinstance(node, ast.Call)]
     later = [word for call in of_parsers if called(call) == "set_defaults" for word in call.keywords]
     defaults = {word.arg: word.value for word in later if word.arg}
@@ -79,6 +79,17 @@ def behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple
     for call in of_parsers:
         if called(call) == "add_argument":
             yield from _own_option(call, plain, defaults, None if is_open else changed)
+
+
+def _of_sections(constants: Mapping[str, Plain], fields: Mapping[str, int]) -> Iterator[tuple[str, Plain]]:
+    """Yield the fields that options in sections give, as ``--train.batch_size 8``, where one class alone has each."""
+    started = [name for name in constants if name.startswith(STARTED) and "." in name]
+    given = Counter(name.rpartition(".")[2] for name in started)
+    for name in started:
+        field = name.rpartition(".")[2]
+        if field in fields:
+            is_one = (given[field], fields[field]) == (1, 1)
+            yield f"{OPTION}{field}", constants[name] if is_one else OfARun(name.removeprefix(STARTED))
 
 
 def _own_option(

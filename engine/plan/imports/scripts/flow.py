@@ -15,6 +15,7 @@ from typing import cast
 from capacity_tui.engine.catalog import Plain
 from capacity_tui.engine.plan.imports.scripts.expressions import STARTED, Changed, literal
 from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, assigned, holds, within
+from capacity_tui.engine.plan.options.tools import option_name
 
 _COMPILES = "torch.compile"
 
@@ -31,6 +32,8 @@ _OWNERS = frozenset({"self", "cls"})  # What methods call the object or the clas
 _CONFIGURES = frozenset({"run.Config", "run.Partial"})
 
 _ELSEWHERE = frozenset({"bind", "remote"})  # What has Ray call a function or a class
+
+_OF_CLICK = frozenset({"option", "argument"})  # What decorates functions to give their arguments names
 
 _DEEPEST = 8  # Functions within functions that are followed
 
@@ -235,7 +238,8 @@ def _own_arguments(
     positional = [*given.posonlyargs, *given.args]
     positional = positional[1:] if positional and positional[0].arg in _OWNERS else positional
     pairs = [*zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True)]
-    values = {one.arg: value for one, value in [*pairs, *zip(given.kwonlyargs, given.kw_defaults, strict=True)]}
+    values = dict(_decorated(function))
+    values |= {one.arg: value for one, value in [*pairs, *zip(given.kwonlyargs, given.kw_defaults, strict=True)]}
     started = {one.arg: f"{STARTED}{one.arg}" for one in (*positional, *given.kwonlyargs)}
     passed: dict[str, ast.expr] = {}
     if first is not None:
@@ -247,6 +251,15 @@ def _own_arguments(
         with suppress(ValueError):
             if value is not None and (started.get(name) not in constants or name in passed):
                 yield name, literal(value, there if name in passed else constants)
+
+
+def _decorated(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, ast.expr | None]]:
+    """Yield the arguments of a function that are options by ``@click.option("--rank")``, with their defaults."""
+    for call in (one for one in function.decorator_list if isinstance(one, ast.Call) and called(one) in _OF_CLICK):
+        names = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        name = next((one for one in names if one.isidentifier()), max(names, key=len, default=""))
+        words = {word.arg: word.value for word in call.keywords}
+        yield option_name(name), words.get("default", ast.Constant(value=False) if "is_flag" in words else None)
 
 
 def _first_call(function: ast.FunctionDef | ast.AsyncFunctionDef, tree: ast.AST) -> _Called:

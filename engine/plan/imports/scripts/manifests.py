@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
@@ -20,9 +20,10 @@ from capacity_tui.engine.plan.imports.scripts.starting import (
     configurations_of,
     configured,
     image_file,
+    images_built,
     program_of_image,
     variables_of,
-    with_volumes,
+    with_machine,
     words_of_manifests,
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Remark
@@ -65,6 +66,7 @@ class Manifest:
     most_copies: int = 1  # as often as the load asks for
     grouped: bool = False  # whether each copy is a group of nodes
     files: Mapping[str, str] = field(default_factory=dict, hash=False)  # the texts of those that stand in it, by name
+    built: Set[Path] = field(default_factory=frozenset, hash=False)  # files of the images that it builds
 
     def settings(self, *, serves: bool) -> Iterator[ImportedSetting]:
         """Yield how many devices there are; of what serves on one node each copy is a replica, of others a node."""
@@ -103,16 +105,9 @@ def manifest_of(text: str, name: str) -> Manifest | None:
     script = [""] * max(container.line for container in running)
     for container in reversed(running):
         script[container.line - 1] = "\n".join(filter(None, (container.script, script[container.line - 1])))
-    return Manifest(
-        "\n".join(script),
-        first.devices,
-        copies,
-        first.device,
-        name,
-        max(one.most for one in running),
-        first.grouped,
-        dict(_files(documents)),
-    )
+    most, built = max(one.most for one in running), {path for one in documents for path in images_built(one.data)}
+    shared = first.grouped, dict(_files(documents)), built
+    return Manifest("\n".join(script), first.devices, copies, first.device, name, most, *shared)
 
 
 def _files(documents: Iterable[Document]) -> Iterator[tuple[str, str]]:
@@ -145,7 +140,7 @@ def _documents(text: str, name: str) -> Iterator[Document]:
                 document = read_yaml("\n" * text.count("\n", 0, start) + part, name, of_other_tool=True)
                 if isinstance(document.data, dict) and "services" in document.data:
                     filled = _filled_in(document.data, _variables_of_folder(name))
-                    document = replace(document, data=with_volumes(filled))
+                    document = replace(document, data=with_machine(filled, Path(name).parent))
                 elif isinstance(document.data, dict) and isinstance(models := document.data.get("models"), dict):
                     document = replace(document, data={"models": dict(_swapped(models, document.data.get("macros")))})
                 elif isinstance(document.data, dict):

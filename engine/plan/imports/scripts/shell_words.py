@@ -47,6 +47,8 @@ _ONLY_SET = frozenset({":+", "+"})  # Signs between a variable and what stands t
 
 _NAME = re.compile(r"\$\{?(\w+|[@*])(?:\[[@*]\])?\}?")
 
+_REQUIRED = re.compile(r"(?<=\w):?\?.*(?=\}$)", re.DOTALL)  # What is told where a variable is not set: ``:?not set``
+
 _ENTRY, _ALONE = "subscript", 3  # An entry of an array, and the parts of one that nothing stands for: ``${`` it ``}``
 
 _EVERY = re.compile(r"\$(?:@|\{@\}$|\{.*\[@\])", re.DOTALL)  # All arguments or entries, which stay apart in quotes
@@ -165,7 +167,7 @@ class Variables:
     def _variable(self, node: Node) -> tuple[Word, ...] | None:
         """Return the words of a variable, or of its default; None where the script sets none."""
         source = _BLANK.sub("", source_of(node), count=1)
-        named = _NAME.fullmatch(source)
+        named = _NAME.fullmatch(_REQUIRED.sub("", source, count=1))
         if named is not None:
             return self.values.get(named[1])
         parts = node.children

@@ -11,9 +11,11 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
-from capacity_tui.engine.catalog import Plain, parse_shipped
+from capacity_tui.engine.catalog import Plain, parse_shipped, read_text
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.imports.scripts.shell_words import Word
 from capacity_tui.engine.plan.options.tools import Tool, tools
 
@@ -61,6 +63,8 @@ _INSTRUCTION = re.compile(
 _PAIR = re.compile(r"(\w+)=(\"[^\"]*\"|'[^']*'|\S*)")
 _VOLUME = re.compile(r"([^:]*/[^:]*[^:/])/?:(/[^:]+?)/?(?::\w+)?")  # A folder of the machine, and of the container
 _WHOLE_PATH = r"(?<![\w./-]){}/?(?![\w./-])"  # That alone: what lies below it has a name of its own
+
+_IMAGE_FILE = "dockerfile"
 
 SCRIPT = re.compile(r".*\.py")
 
@@ -283,12 +287,37 @@ def configured(data: Plain, held: Mapping[str, Mapping[str, Plain]]) -> Plain:
     return {**whole, "env": [*further, *(own if isinstance(own, list) else [])]} if further else whole
 
 
-def with_volumes(data: Plain) -> Plain:
-    """Return data of a compose file with folders of its machine in place of those that containers have them in."""
+def with_machine(data: Plain, folder: Path) -> Plain:
+    """Return data of a compose file with what lies in its machine: images that are built there, and folders."""
     services = data.get("services") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(services, dict):
         return data
-    return {**data, "services": {name: _mounted(service) for name, service in services.items()}}
+    return {**data, "services": {name: _mounted(_built(service, folder)) for name, service in services.items()}}
+
+
+def _built(service: Plain, folder: Path) -> Plain:
+    """Return a service with what the image starts that it is built as; its own entry point starts nothing of that."""
+    build = service.get("build") if isinstance(service, dict) else None
+    if not isinstance(service, dict) or build is None:
+        return service
+    parts: Mapping[str, Plain] = build if isinstance(build, dict) else {"context": build}
+    path = folder / str(parts.get("context", ".")) / str(parts.get(_IMAGE_FILE, "Dockerfile"))
+    with suppress(CapacityError, OSError, ValueError):
+        image = image_file(read_text(path)) or {}
+        if "entrypoint" in service:
+            image.pop("command", None)
+        variables = [*variables_of(image.pop("environment", None)), *variables_of(service.get("environment"))]
+        own = {part: service[part] for part in ("entrypoint", "command") if service.get(part)}
+        return {**service, **image, **own, "environment": dict(variables), _IMAGE_FILE: str(path)}
+    return service
+
+
+def images_built(data: Plain) -> Iterator[Path]:
+    """Yield the files of the images that the services of a compose file are built as."""
+    services = data.get("services") if isinstance(data, dict) else None
+    for service in services.values() if isinstance(services, dict) else ():
+        if isinstance(service, dict) and isinstance(path := service.get(_IMAGE_FILE), str):
+            yield Path(path)
 
 
 def _mounted(service: Plain) -> Plain:
