@@ -232,3 +232,17 @@ def test_a_batch_that_fills_the_memory_is_counted_as_the_usual_one_and_named(alo
     assert (imported.plan.training.micro_batch, imported.plan.model.spec["image_size"]) == (16, 640)
     assert imported.plan.hardware.devices == 1, "the tool takes one device unless it is told others"
     assert any("as many as fit" in remark.why for part in imported.readings for remark in part.unmodelled)
+
+
+def test_what_measures_megatron_bridge_is_told_sizes_over_those_of_a_recipe(alone) -> None:
+    sizes = "-ng 64 -gn 8 -gb 128 -mb 1 -tp 4 -pp 4 -rl 20 -c fp8_mx -sl 8192"
+    imported = alone(
+        "run.sh",
+        f"uv run python scripts/performance/setup_experiment.py -a us -m llama -mr llama3_70b {sizes} -g h100\n",
+        {"hardware.devices": 64},
+    )
+    plan = imported.plan
+    assert (plan.model.name, plan.training.precision, plan.training.steps) == ("llama-3-70b", "fp8", 50)
+    assert (plan.parallelism.tp, plan.parallelism.pp, plan.training.checkpointing) == (4, 4, "full")
+    (remark,) = [one.why for reading in imported.readings for one in reading.unmodelled]
+    assert remark.startswith("what the recipe sets itself")

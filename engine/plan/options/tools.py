@@ -19,6 +19,8 @@ RECIPE = "recipe"  # The option of tools whose configurations functions make, th
 
 _RELEASE = re.compile(r"\s+\d[\d.]*$")  # What a name for people ends with
 
+_SHARED = ("options", "unmodelled", "defaults", "models")  # What a tool has of another one that it is like
+
 NOTHING: Final = object()  # The default of an option that has none
 
 
@@ -226,7 +228,7 @@ def _rows(name: str) -> dict[str, Any]:
     if "like" not in rows:
         return rows
     below = _rows(rows["like"])
-    merged = {key: {**below.get(key, {}), **rows.get(key, {})} for key in ("options", "unmodelled", "defaults")}
+    merged = {key: {**below.get(key, {}), **rows.get(key, {})} for key in _SHARED}
     return {**rows, **merged, "ignored": [*below.get("ignored", ()), *rows.get("ignored", ())]}
 
 
