@@ -281,3 +281,33 @@ def test_names_that_are_given_values_together_have_them(alone) -> None:
         "Trainer(model, arguments).train()\n"
     )
     assert alone("train.py", text).plan.training.global_batch == 256
+
+
+@pytest.mark.parametrize(
+    ("condition", "longest"),
+    [("if $MORE", 2048), ("if ! $MORE", 8192), ('if "$MORE"', 2048), ("if ! [ $MORE = no ]", 8192)],
+)
+def test_a_condition_that_is_true_or_false_decides(alone, condition: str, longest: int) -> None:
+    text = f"MORE=false\nL=2048\n{condition}; then L=8192; fi\nvllm serve Qwen/Qwen3-8B --max-model-len $L\n"
+    imported = alone("run.sh", text)
+    inference = imported.plan.inference
+    assert inference.prompt_tokens + inference.output_tokens == longest
+    assert not any(reading.unmodelled for reading in imported.readings)
+
+
+_SERVERS = """\
+N=4
+for (( i=0; i<N; i++ )); do
+  GPUS=""
+  for (( j=0; j<2; j++ )); do GPUS+="$(( i * 2 + j ))"; done
+  CUDA_VISIBLE_DEVICES="$GPUS" vllm serve "$MODEL" --tensor-parallel-size 2 --port $(( 8000 + i )) &
+done
+for (( i=0; i<N; i++ )); do curl localhost:$(( 8000 + i )); done
+"""
+
+
+def test_servers_that_a_loop_starts_on_devices_of_its_turns_are_copies(alone) -> None:
+    imported = alone("run.sh", f"MODEL=Qwen/Qwen3-8B\n{_SERVERS}")
+    assert (imported.plan.hardware.devices, imported.plan.parallelism.tp) == (8, 2)
+    assert imported.settings["hardware.devices"].value == 8
+    assert not any("one of 0" in one.why for reading in imported.readings for one in reading.unmodelled)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from capacity_tui.engine.errors import Place
 from capacity_tui.engine.keys import Key
@@ -16,6 +17,7 @@ from capacity_tui.engine.record import dataclass
 _VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")
 _ALONE = "model"  # The option that a word without one is
 _LISTED = 4  # Of the values that one may have, those that a remark names
+_GIVEN, _NAMED = re.compile(r"(?<![\w-])([A-Za-z_]\w*)\+?=([^;]*)"), re.compile(r"[A-Za-z_]\w*")
 _ON_DEVICE = re.compile(r"(?:VISIBLE_DEVICES|device)=[\"']*\$\{?(\w+)")  # What names the device of a command
 
 
@@ -124,20 +126,31 @@ def note_choices(reading: Reading, script: Script, lines: Sequence[str]) -> None
         at = setting.place.line or 0
         # A model may stand alone: vllm serve $model.
         written = "" if setting.place.field == _ALONE else rf"{re.escape(setting.place.field or '')}[ =]+"
-        option = re.compile(rf"(?<!\S){written}[\"']?[^\s$]*\$\{{?(\w+)")
-        nearest = lines[at - 1 : at] if at else []  # Else where a variable holds the options of the command.
-        named = (match[1] for line in (*nearest, *lines) for match in option.finditer(line))
-        chosen = (decided.get(name, ()) for name in named)
-        several = next((values for values in chosen if any(value in setting.text for value in values)), ())
+        option = re.compile(rf"(?<!\S){written}[\"']?[^\s${'' if written else '='}]*\$\{{?(\w+)")
+        nearest = [decided.get(match[1], ()) for line in lines[at - 1 : at] for match in option.finditer(line) if at]
+        # Else where a variable holds the options of the command, of which a number may stand in a name by chance.
+        others = (decided.get(match[1], ()) for line in lines for match in option.finditer(line))
+        words = (values for values in others if setting.text in values or not any(map(str.isdigit, values)))
+        chosen = (values for values in (*nearest, *words) if any(value in setting.text for value in values))
+        several = next(chosen, ())
         if len(several) > 1 and not any(one.place == setting.place for one in reading.unmodelled):
             listed = ", ".join((*several[:_LISTED], *(["..."] if several[_LISTED:] else [])))
             why = f"one of {listed}, as arguments, the machine or a loop decide: {setting.value} counted"
             reading.unmodelled.append(Remark(setting.place, why))
-    seen = {name for line in lines for name in _ON_DEVICE.findall(line)}
-    copies = max((len(values) for name, values in script.loops.items() if name in seen), default=1)
+    at = max((one.place.line or 0 for one in reading.settings if one.field == "model"), default=0)
+    turns = ((name, count, [lines[at - 1] for at in there]) for name, count, there in script.turns if at in there)
+    copies = prod(count for name, count, inside in turns if _seen_by(name, inside))
     if answers and copies > 1:
         place = Place(reading.file, field=_VISIBLE)
         reading.settings.append(ImportedSetting("copies", copies, place, f"a loop over {copies} devices", LAUNCHER))
+
+
+def _seen_by(name: str, lines: Sequence[str]) -> bool:
+    """Whether the devices that a command in a loop sees are those of its turn, as what is made of its variable says."""
+    made = {name}
+    for given in (match for line in lines for match in _GIVEN.finditer(line)):
+        made |= {given[1]} if made & {*_NAMED.findall(given[2])} else set()
+    return any(device in made for line in lines for device in _ON_DEVICE.findall(line))
 
 
 def _models(reading: Reading) -> list[str]:

@@ -43,7 +43,6 @@ _SCRIPT = re.compile(r".*\.(?:sh|bash|slurm|sbatch)", re.DOTALL)
 _PASSES = frozenset({"ssh", "tmux", "screen"})  # Programs that have a shell run a text of their arguments
 
 _WRITERS = frozenset({"cat", "tee"})  # Programs that write a here-document to a file as it is
-
 _APPLIES = frozenset({"kubectl", "oc"})  # Programs that take one for what is to run on a cluster
 
 _BLOCKS = frozenset(
@@ -56,13 +55,11 @@ _REMARK = re.compile(r"`\s*#[^`\n]*`")  # Between options, where a comment would
 _PLACEHOLDER = re.compile(r"(?<==)<[^<>()\n]*>|(?<=\s)<[A-Za-z][\w.-]*>(?=\s)")
 """What a reader is to put in, as ``DATA=<path to data>`` and ``--port <port>``."""
 
-_LIST = re.compile(r"\([^\s()']+\)")
-"""A Python expression in brackets, whose quotes are off before ``eval`` reads it again."""
+_LIST = re.compile(r"\([^\s()']+\)")  # Python in brackets, whose quotes are off before ``eval`` reads it again
 
 _END = "_END_OF_TEXT_"  # Of a here-document that stands for a text of another file
 
-_BARE = re.compile(r"(?<=[*=])\$([A-Za-z_]\w*)(?=[+,])")
-"""A variable between signs, as in ``[0]*$DENSE+[1]*$REST`` and ``width=$N,heads=8``, which the grammar tears apart."""
+_BARE = re.compile(r"(?<=[*=])\$([A-Za-z_]\w*)(?=[+,])")  # In [0]*$DENSE+[1]*$REST, which the grammar tears apart
 
 _OF_ENTRY = re.compile(r"\[[\"']?([^\]\"']+)[\"']?\]=[\"']?(.*?)[\"']?", re.DOTALL)  # What an array holds under a name
 
@@ -89,6 +86,7 @@ class Script:
     environments: dict[int, Mapping[str, str]] = field(default_factory=dict)
     choices: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what branches make of a variable, by its name
     loops: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what loops go through, by their variables
+    turns: list[tuple[str, int, range]] = field(default_factory=list)  # those, how often they turn, and their lines
     everything: bool = False  # whether it is read for what it does only when it is told so
     ran: set[str] = field(default_factory=set)  # the names of the functions that were read
     open_quote: int | None = None  # the line on which a quote begins that is never closed; None where all are
@@ -351,6 +349,8 @@ class _Reader(Choices):
         if name and values:
             self.values[name] = (values[0],)
             self.script.loops[name] = tuple(dict.fromkeys(word.text for word in values))
+            lines = range(self.line(node), self.line(node) + source_of(node).count("\n") + 1)
+            self.script.turns.append((name, len(values), lines))
         if body is not None:
             self._statement(body)
 

@@ -287,6 +287,16 @@ class Choices(Variables):
     """The variables of a script, and what only its start tells of them."""
 
     def holds(self, test: Node) -> bool | None:
+        """Return whether a condition holds: ``$DEBUG``, not one, or a comparison; None where only the shell knows."""
+        if test.type == "negated_command":
+            inner = self.holds(test.named_children[0])
+            return None if inner is None else not inner
+        name = test.child_by_field_name("name")
+        if name is not None:
+            return {"true": True, "false": False}.get(joined(self.words(name))) if name.next_sibling is None else None
+        return self._compares(test)
+
+    def _compares(self, test: Node) -> bool | None:
         """Return whether a comparison of texts or numbers holds; None where only the shell knows."""
         body = next(iter(test.named_children), None) if test.type == "test_command" else None
         if body is None:
