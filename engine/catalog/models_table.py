@@ -81,11 +81,14 @@ class ArchitectureTable(Table[Architecture]):
         """
         owner, _, last = name.rpartition("/")
         words = [word.casefold() for word in _WORDS.split(last) if word]
-        if not owner or self._other_shapes & set(words) or len(list(filter(_SIZE.fullmatch, words))) != 1:
+        in_words = self._names["sizes_in_words"].get(words[0], ()) if words else ()
+        sizes = [at for at, word in enumerate(words) if word in in_words or _SIZE.fullmatch(word)]
+        whole = [at for at in sizes if not words[at].startswith("a")] or sizes  # of 122b-a10b one is what works
+        if not owner or self._other_shapes & set(words) or len(whole) != 1:
             return None
         spans = ((start, end) for start in range(len(words)) for end in range(len(words), start + 1, -1))
-        within = ["-".join(words[start:end]) for start, end in spans if any(map(_SIZE.fullmatch, words[start:end]))]
-        size = next(index for index, word in enumerate(words) if _SIZE.fullmatch(word))
+        within = ["-".join(words[start:end]) for start, end in spans if start <= whole[0] < end]
+        size = whole[0]
         starts = ("-".join(words[:end]) for end in range(size, 0, -1))
         within += [f"{start}-{words[size]}" for start in starts if any(map(str.isdigit, start))]
         return next(filter(None, map(super()._id_of, within)), None)
@@ -128,8 +131,8 @@ class ArchitectureTable(Table[Architecture]):
                 yield text  # whisper-base of whisper-base.en
 
     @cached_property
-    def _names(self) -> Mapping[str, list[str]]:
-        names: dict[str, list[str]] = parse_shipped("model_names.yaml")
+    def _names(self) -> Mapping[str, Any]:
+        names: dict[str, Any] = parse_shipped("model_names.yaml")
         return names
 
     @cached_property

@@ -273,6 +273,10 @@ def _sizes(settings: Settings) -> None:
     if replicas is not None and processes is None:
         processes = replicas * split
         settings.derive("processes", processes, f"{replicas} replicas of {split} devices")
+    visible = settings.count("visible")
+    if processes is not None and visible and processes > visible * nodes:
+        seen = f"{processes} processes on {visible * nodes} visible devices"
+        settings.clash("world_size", seen, ("processes", "visible"))
     if processes is not None:
         _world(settings, processes, nodes)
     elif settings.value("layers_spread") == (_ALL_SEEN,) and trains and (settings.count(DEVICES, 1) or 1) > 1:

@@ -243,7 +243,13 @@ def _model(
     # maker before it), and names that are served.
     tried = (
         *(*of_hub, *((last,) if name.startswith(_ROOTS) else ()), *(() if is_path else (name,))),
-        *(last, last.partition("_")[2], *([str(built.value)] if built is not None else ()), *_folders(name)),
+        *(
+            last,
+            "/".join(name.rstrip("/").split("/")[-2:]),
+            last.partition("_")[2],
+            *([str(built.value)] if built is not None else ()),
+            *_folders(name),
+        ),
         *(served if isinstance(served, tuple) and is_path else ()),
     )
     match = next(filter(None, (named_model(one, catalog) for one in tried if not is_model_file(one, catalog))), None)

@@ -42,6 +42,7 @@ _WIDENS = re.compile(r"\.float\(\)|\.to\((?:dtype=)?torch\.float(?:32)?\)")  # W
 _CONVERTS = "what converts or saves weights has no plan"
 
 _LOADING = "loading"  # The tool that loads models in Python
+_EMBEDS = "embeds"  # What it says of one whose outputs are vectors
 _TYPE = "loaded_in"  # What it says of the type of one
 _ADAPTS = frozenset({"peft", "adapting"})  # What puts adapters on one
 _TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
@@ -126,8 +127,14 @@ def _settings_of_tool(text: str, name: str) -> Reading | None:
 
 
 def _loaded_alike(text: str, readings: Sequence[Reading]) -> None:
-    """Drop the types that a script loads models in where those differ: the one that is trained may be any of them."""
+    """Drop the types that a script loads models in where those differ: the one that is trained may be any of them.
+
+    And models that only embed texts, beside others.
+    """
     loading = [one for one in readings if one.tool.id == _LOADING]
+    embed = [one for one in loading if any(setting.field == _EMBEDS for setting in one.settings)]
+    for one in embed if len(embed) < len(loading) else ():
+        one.settings = [setting for setting in one.settings if setting.field != "model"]
     heads = [any(setting.field == Key.TRAINING_PREDICTED_TOKENS for setting in one.settings) for one in loading]
     for one in loading if any(heads) and not all(heads) else ():  # one of a few classes scores what another answers
         one.settings = [setting for setting in one.settings if setting.field != Key.TRAINING_PREDICTED_TOKENS]

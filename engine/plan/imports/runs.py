@@ -170,7 +170,8 @@ def from_shell(environment: Mapping[str, str], readings: Sequence[Reading], plac
         if (value := environment.get(variable, "")).isdigit() and field not in given:
             yield ImportedSetting(field, int(value), replace(place, field=variable), value, LAUNCHER)
             given.add(field)
+    visible = ImportedSetting("visible", int(seen or 0), replace(place, field=_VISIBLE), devices, LAUNCHER)
+    if seen and not answers:
+        yield visible
     if seen and not {"processes", "per_process"} & given:
-        yield ImportedSetting(
-            "seen" if answers else "per_process", int(seen), replace(place, field=_VISIBLE), devices, LAUNCHER
-        )
+        yield replace(visible, field="seen" if answers else "per_process")

@@ -16,6 +16,7 @@ from capacity_tui.engine.plan.options.sizes import (
     half,
     low_rank,
     number,
+    overridden,
     packs,
     rate,
     size,
@@ -34,8 +35,7 @@ from capacity_tui.engine.plan.options.tools import (
 )
 
 _EVERY = {"all", "all-linear", "all_linear"}
-_ALL_LAYERS, _EVERY_LAYER = 99, 999  # What people write for all layers, whatever the model has
-_OF_EXPERTS = ("gate", "up", "down")  # The matrices of an expert
+_ALL_LAYERS = 99  # What people write for all layers, whatever the model has
 _TAIL = re.compile(r"(?:[-_.:](?:gguf|ud))+$", re.IGNORECASE)  # UD: of Unsloth, whose layers differ in format
 _PATTERN = re.compile(r"\[([01](?:,[01]){,999})\](?:\*(\d{1,4}))?")
 """A piece of a list of layers as Megatron-LM takes it, a Python expression: ``([0]*3+[1]*58)``."""
@@ -225,15 +225,6 @@ def layers(value: Plain) -> object:
         return None
     parsed = number(value)
     return parsed if isinstance(parsed, int | float) and 0 <= parsed < _ALL_LAYERS else None
-
-
-def overridden(value: Plain) -> object:
-    """Return all layers where all experts are put into host memory, as ``.ffn_.*_exps.=CPU`` of llama.cpp does it."""
-    words = str(value)
-    is_all = len({name for name in _OF_EXPERTS if name in words}) in (0, len(_OF_EXPERTS))
-    if is_all and re.fullmatch(r"\D*exps\D*=CPU\D*", words, re.IGNORECASE):
-        return _EVERY_LAYER
-    raise UnmodelledError("tensors on devices of their own: counted where the layers are; of experts set n_cpu_moe")
 
 
 def served(value: Plain) -> object:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 
 from capacity_tui.engine.catalog import Plain
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.options.tools import UnmodelledError, UnreadError
 
+_EVERY_LAYER = 999  # Of a model, whatever it has
+_EXPERTS = ("ffn_gate_exps", "ffn_up_exps", "ffn_down_exps")  # Tensors of the experts of a layer
+_OTHERS = ("attn_q", "attn_output", "ffn_gate_inp", "ffn_up_shexp", "ffn_norm")  # Further ones, as of attention
+_REPEATED, _MOST_LAYERS = re.compile(r"\)[*+{]|.{401}"), 256  # Patterns that may take for ever, and layers looked at
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 _NINE = (
     Key.PARALLELISM_PP,
@@ -104,3 +110,21 @@ def training_config(value: Plain) -> object:
     if not isinstance(value, list) or len(value) != len(_NINE):
         raise UnreadError("nine numbers: pp, mp, dp, b, h, l, dim, steps_per_update, gpus_per_node")
     return dict(zip(_NINE, map(number, value), strict=True))
+
+
+def overridden(value: Plain) -> object:
+    """Return the layers whose experts are put into host memory, as ``blk.(1[0-9]).ffn_.*_exps.=CPU`` of llama.cpp."""
+    patterns = [part.rpartition("=") for part in re.split(r"(?<==CPU),", str(value), flags=re.IGNORECASE)]
+    if all(where.strip().upper() == "CPU" and not _REPEATED.search(pattern) for pattern, _, where in patterns):
+        with suppress(re.error):
+            sought = [re.compile(pattern) for pattern, *_ in patterns]
+            held = [tensors for layer in range(_MOST_LAYERS) if (tensors := _matched(sought, layer))]
+            if held and all(tensors == {*_EXPERTS} for tensors in held):
+                return _EVERY_LAYER if len(held) == _MOST_LAYERS else len(held)
+    raise UnmodelledError("tensors on devices of their own: counted where the layers are; of experts set n_cpu_moe")
+
+
+def _matched(patterns: Sequence[re.Pattern[str]], layer: int) -> set[str]:
+    """Return the kinds of tensors of a layer, by their names in a GGUF, that patterns match."""
+    names = {kind: f"blk.{layer}.{kind}.weight" for kind in (*_EXPERTS, *_OTHERS)}
+    return {kind for kind, name in names.items() if any(pattern.search(name) for pattern in patterns)}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 from capacity_tui.engine.catalog import Plain, parse_shipped
 from capacity_tui.engine.plan.imports.scripts.shell_words import calculated
@@ -319,6 +319,29 @@ def _stripped(node: ast.ListComp, constants: Mapping[str, Plain]) -> Plain:
     return [text.strip() for text in map(str, texts) if text.strip()]
 
 
+def _filtered(node: ast.DictComp, constants: Mapping[str, Plain]) -> Plain:
+    """Return the entries of a mapping that a condition lets through: ``{k: v for k, v in all.items() if k in known}``.
+
+    What only a run tells of the condition lets all through.
+    """
+    parts = node.generators[0]
+    key, value = ast.unparse(node.key), ast.unparse(node.value)
+    is_plain = len(node.generators) == 1 and ast.unparse(parts.target).strip("()") == f"{key}, {value}"
+    items = parts.iter
+    of = items.func.value if isinstance(items, ast.Call) and isinstance(items.func, ast.Attribute) else None
+    whole = literal(of, constants) if of is not None and is_plain else None
+    if not isinstance(whole, dict) or last_name(cast("ast.Call", items)) != "items":
+        raise ValueError(ast.unparse(node))
+    return {name: one for name, one in whole.items() if _lets(parts.ifs, {**constants, key: name, value: one})}
+
+
+def _lets(conditions: Sequence[ast.expr], constants: Mapping[str, Plain]) -> bool:
+    """Whether conditions hold, as far as the script says."""
+    with suppress(ValueError):
+        return all(literal(condition, constants) for condition in conditions)
+    return True
+
+
 def _attribute(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     """Return what ``getattr(config, "RANK", 16)`` gives: of what a script knows to have none, the default."""
     before = f"{ast.unparse(call.args[0])}."
@@ -346,6 +369,7 @@ _READERS: Mapping[type[ast.expr], Callable[[Any, Mapping[str, Plain]], Plain]] =
     ast.Call: _made,
     ast.Compare: _compared,
     ast.Dict: mapping,
+    ast.DictComp: _filtered,
     ast.JoinedStr: _formatted,
     ast.ListComp: _stripped,
     ast.Subscript: _part,

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import cast
 
 from capacity_tui.engine.catalog import Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import STARTED, Changed, literal
+from capacity_tui.engine.plan.imports.scripts.expressions import STARTED, Changed, arguments_of, literal, mapping
 from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, assigned, holds, within
 from capacity_tui.engine.plan.options.tools import option_name
 
@@ -246,6 +246,9 @@ def _own_arguments(
         call, _ = first
         passed = {one.arg: value for one, value in zip(positional, call.args, strict=False)}
         passed |= {word.arg: word.value for word in call.keywords if word.arg}
+    if given.kwarg is not None and first is not None:  # def build(**kwargs): return TrainingArguments(**kwargs)
+        further = [word for word in first[0].keywords if word.arg not in started]
+        yield given.kwarg.arg, mapping(arguments_of(ast.Call(first[0].func, [], further)), there)
     yield from ((name, constants[key]) for name, key in started.items() if key in constants and name not in passed)
     for name, value in {**values, **passed}.items():
         with suppress(ValueError):
