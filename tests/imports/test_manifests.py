@@ -413,3 +413,20 @@ def test_what_an_image_starts_that_a_service_is_built_as_is_read_once(tmp_path: 
     plan = imported.plan
     assert (plan.model.name, plan.inference.prompt_tokens + plan.inference.output_tokens) == ("qwen3-8b", 16384)
     assert [Path(reading.file).name for reading in imported.readings] == ["compose.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "image", "told"),
+    [
+        (0, "vllm/vllm-openai:v0.11.0", ["switched off: 1 counted"]),
+        (1, "ghcr.io/own/vllm-cpu:v0.11.0", ["it serves on processors: an accelerator is counted"]),
+    ],
+)
+def test_what_serves_nothing_or_on_processors_is_told(alone, replicas: int, image: str, told: list[str]) -> None:
+    text = DEPLOYMENT.replace("replicas: 3", f"replicas: {replicas}").replace("vllm/vllm-openai:v0.8.4", image)
+    command = "command: [vllm, serve]\n          args:"
+    imported = alone(
+        "deployment.yaml", text.replace("args:\n            - --model", f"{command}\n            - --model")
+    )
+    assert imported.plan.hardware.devices == 2
+    assert [one.why for reading in imported.readings for one in reading.unmodelled] == told

@@ -333,3 +333,38 @@ def test_configurations_of_xtuner_are_calls(alone) -> None:
         3,
     )
     assert (plan.training.seq_len, plan.training.micro_batch, plan.training.global_batch) == (16384, 1, 16)
+
+
+_HANDED_ON = """
+import argparse, inspect
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModelForCausalLM
+from trl import GRPOConfig, GRPOTrainer
+
+
+def config_of(**kwargs):
+    known = inspect.signature(GRPOConfig).parameters
+    filtered = {key: value for key, value in kwargs.items() if key in known}
+    return GRPOConfig(**filtered)
+
+
+def score(text):
+    return SentenceTransformer("all-MiniLM-L6-v2").encode(text)
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--model", required=True)
+parser.add_argument("--batch", type=int, default=2)
+args = parser.parse_args()
+settings = {"per_device_train_batch_size": args.batch, "max_prompt_length": 1024, "max_completion_length": 4096}
+settings = {name: value for name, value in settings.items() if value is not None}
+model = AutoModelForCausalLM.from_pretrained(args.model)
+GRPOTrainer(model=model, reward_funcs=[score], args=config_of(**settings)).train()
+"""
+
+
+def test_settings_that_a_function_filters_and_hands_on_count_and_a_help_is_not_the_model(alone) -> None:
+    imported = alone("train.py", _HANDED_ON)
+    plan = imported.plan
+    assert imported.is_fragment
+    assert (plan.value("training.micro_batch"), plan.value("training.seq_len")) == (2, 5120)

@@ -256,3 +256,11 @@ def test_a_file_that_says_how_to_shard_is_that_of_the_trainer(alone, given: str,
     command = f"swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 4096 --fsdp {given}\n"
     parallel = alone("run.sh", f"{_OF_SWIFT}{command}").plan.parallelism
     assert (parallel.zero, parallel.offload) == sharding
+
+
+@pytest.mark.parametrize(("devices", "rules"), [("5,7", ["world_size"]), ("0,1,2,3", [])])
+def test_more_processes_than_devices_that_are_visible_are_a_contradiction(alone, devices: str, rules: list[str]):
+    options = "--model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 1 --output_dir out"
+    text = f"CUDA_VISIBLE_DEVICES={devices} torchrun --nproc_per_node 4 train.py {options}\n"
+    imported = alone("run.sh", text, {"hardware.devices": 4})
+    assert [clash.rule for clash in imported.clashes] == rules

@@ -350,7 +350,7 @@ def adapted_matrices(names: Collection[str]) -> tuple[str, bool]:
 
 def accelerators(value: Plain) -> dict[str, object]:
     """Return the devices of a node as clouds write them: ``H100:8``, ``80GB:2``, by name, or of several the first."""
-    if value is None:
+    if value is None or isinstance(value, bool):
         return {}
     if isinstance(value, dict) and "name" in value:
         value = ":".join(str(part) for part in (_first(value["name"]), value.get("count", 1)))

@@ -66,6 +66,7 @@ class Manifest:
     most_copies: int = 1  # as often as the load asks for
     grouped: bool = False  # whether each copy is a group of nodes
     files: Mapping[str, str] = field(default_factory=dict, hash=False)  # the texts of those that stand in it, by name
+    on_processors: bool = False  # whether its image is for these
     built: Set[Path] = field(default_factory=frozenset, hash=False)  # files of the images that it builds
 
     def settings(self, *, serves: bool) -> Iterator[ImportedSetting]:
@@ -81,9 +82,11 @@ class Manifest:
 
     def remarks(self) -> Iterator[Remark]:
         """Yield what of it no plan has a word for."""
-        if self.most_copies > self.copies:
-            why = f"up to {self.most_copies} replicas as the load asks for: {self.copies} counted"
-            yield Remark(Place(self.name, field="replicas"), why)
+        if self.most_copies > self.copies or not self.copies:
+            most = f"up to {self.most_copies} replicas as the load asks for" if self.most_copies > 1 else "switched off"
+            yield Remark(Place(self.name, field="replicas"), f"{most}: {max(self.copies, 1)} counted")
+        if self.on_processors:
+            yield Remark(Place(self.name, field="image"), "it serves on processors: an accelerator is counted")
 
 
 def manifest_of(text: str, name: str) -> Manifest | None:
@@ -106,7 +109,7 @@ def manifest_of(text: str, name: str) -> Manifest | None:
     for container in reversed(running):
         script[container.line - 1] = "\n".join(filter(None, (container.script, script[container.line - 1])))
     most, built = max(one.most for one in running), {path for one in documents for path in images_built(one.data)}
-    shared = first.grouped, dict(_files(documents)), built
+    shared = first.grouped, dict(_files(documents)), first.on_processors, built
     return Manifest("\n".join(script), first.devices, copies, first.device, name, most, *shared)
 
 
@@ -127,6 +130,7 @@ class _Container:
     copies: int
     device: str
     most: int
+    on_processors: bool = False
     grouped: bool = False  # whether it leads others, which the same copy has
 
 
@@ -200,7 +204,7 @@ def _containers(
             yield from _containers(document, entry, (*path, index), copies, device, most)
     if not isinstance(data, dict):
         return
-    copies *= max(next(_counts(data, "copies"), 1), 1)
+    copies *= max(next(_counts(data, "copies"), 1), 0)
     most = max(next(_counts(data, "most_copies"), most), most)
     device = next((str(value) for value in _below(data, words_of_manifests()["labels"], 3)), device)
     if data.get("kind") == _SERVICE and isinstance(spec := data.get("spec"), dict):
@@ -210,7 +214,8 @@ def _containers(
     if script:
         parts = (*path, "args"), (*path, "command"), *(path[:length] for length in range(len(path), 0, -1))
         line = next((document.lines[part] for part in parts if document.lines.get(part)), 1)
-        yield _Container(script, line, _devices(data), copies, device, most)
+        on_processors = any(part in _image(data) for part in words_of_manifests()["processors"])
+        yield _Container(script, line, _devices(data), copies, device, most, on_processors)
         return
     for key, value in data.items():
         if "leaderTemplate" in data:  # the leader says what they serve together
