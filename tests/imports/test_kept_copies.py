@@ -146,7 +146,7 @@ def test_a_model_in_a_folder_of_a_variable_is_known_by_its_file_or_format(alone,
 
 def test_a_sum_that_only_the_shell_knows_is_one_value(alone) -> None:
     text = (
-        "#!/bin/bash\ndevices=$(nvidia-smi -L | wc -l)\nsteps=$((64 / $devices))\n"
+        "#!/bin/bash\ndevices=$(free_devices)\nsteps=$((64 / $devices))\n"
         f"options=( --model_name_or_path {MODEL} --gradient_accumulation_steps $steps --bf16 )\n"
         'torchrun --nproc_per_node 8 run_clm.py "${options[@]}"\n'
     )

@@ -311,3 +311,18 @@ def test_servers_that_a_loop_starts_on_devices_of_its_turns_are_copies(alone) ->
     assert (imported.plan.hardware.devices, imported.plan.parallelism.tp) == (8, 2)
     assert imported.settings["hardware.devices"].value == 8
     assert not any("one of 0" in one.why for reading in imported.readings for one in reading.unmodelled)
+
+
+@pytest.mark.parametrize(
+    "counted",
+    [
+        "`nvidia-smi --list-gpus | wc -l`",
+        "$(nvidia-smi -L | wc -l)",
+        "$(python -c 'import torch; print(torch.cuda.device_count())')",
+    ],
+)
+def test_devices_that_a_script_counts_are_those_of_the_machine(alone, counted: str) -> None:
+    text = f'N={counted}\nvllm serve Qwen/Qwen3-32B --max-model-len 4096 --tensor-parallel-size "$N"\n'
+    imported = alone("run.sh", text, {"hardware.devices": 4})
+    assert (imported.plan.parallelism.tp, imported.plan.hardware.devices) == (4, 4)
+    assert not any(reading.unmodelled or reading.unknown for reading in imported.readings)

@@ -96,6 +96,7 @@ _RANKED = {
     "loop_batch",
     "loop_rate",
     "loop_precision",
+    "processes",  # those of a command go before those of the file that it names
 }  # Several values are no contradiction: rules of derived.py choose
 
 

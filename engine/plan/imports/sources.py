@@ -161,7 +161,7 @@ def _read_text(
     if not is_python(text) and is_python(plain := code_of_notebook(text)):
         text = plain
     if is_command(text) or Path(name).suffix in _SHELL_SCRIPTS:
-        readings = _read_commands(text, name)
+        readings = _read_commands(text, name, devices=environment.get(_PROCESSES, ""))
     elif not is_python(text) and (alone := settings_alone(text, name)) is not None:
         readings = _readings(alone.document)
     elif not is_python(text) and (manifest := manifest_of(text, name)) is not None:
@@ -187,14 +187,16 @@ def _read_python(text: str, name: str, environment: Mapping[str, str]) -> list[R
     return [*readings, *machines]
 
 
-def _read_commands(text: str, name: str, texts: Mapping[str, str] = MappingProxyType({})) -> list[Reading]:
+def _read_commands(
+    text: str, name: str, texts: Mapping[str, str] = MappingProxyType({}), devices: str = ""
+) -> list[Reading]:
     """Return what the commands of a script say; ``texts`` are other files that stand in the same one, by name."""
     started: set[Path] = set()
     other = partial(other_script, Path(name), started)
-    script = read_script(text, other)
+    script = read_script(text, other, devices=devices)
     runs, launcher = _runs_of(script, name, texts)
     if not runs:
-        whole = read_script(text, other, everything=True)
+        whole = read_script(text, other, everything=True, devices=devices)
         is_more = len(whole.commands) > len(script.commands)
         further, launchers = _runs_of(whole, name, texts) if is_more else ([], [])
         if any(run.names_model for run in further):

@@ -18,6 +18,7 @@ from capacity_tui.engine.plan.imports.scripts.shell_words import (
     ends_line,
     joined,
     outcomes,
+    seen_of,
     slurm_variables,
     source_of,
     within_node,
@@ -35,7 +36,6 @@ _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
 _RUN_INPUT = _SHELLS | {"sbatch", "ssh"}  # Programs that run a here-document as a script
 
 _READ_IN = frozenset({".", "source"})  # Commands that read another script in
-
 _STARTS_SCRIPT = _RUN_INPUT | {"srun", "exec", "nohup"}
 
 _SCRIPT = re.compile(r".*\.(?:sh|bash|slurm|sbatch)", re.DOTALL)
@@ -93,7 +93,7 @@ class Script:
 
 
 def read_script(
-    text: str, other_script: Callable[[str], str | None] | None = None, *, everything: bool = False
+    text: str, other_script: Callable[[str], str | None] | None = None, *, everything: bool = False, devices: str = ""
 ) -> Script:
     """Return the commands of a shell script and the files that it writes.
 
@@ -101,7 +101,7 @@ def read_script(
     are called. What only the shell can know, as the output of a program, stays as it is written. ``other_script``
     gives the text of one that this one reads in or starts; ``everything`` is read too that is never called or chosen.
     """
-    script = Script(everything=everything)
+    script = Script(variables=seen_of(devices), everything=everything)
     reader = _Reader(script.variables, 0, None, script, {}, 0, other_script)
     reader.read(text)
     for name in [*reader.functions] if everything else ():

@@ -40,17 +40,15 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 }
 
 _DEFAULTS = frozenset({":-", "-", ":=", "="})  # Signs between a variable and what stands for it where it is not set
-
 _ASSIGNED = frozenset({":=", "="})  # Those that set the variable to it, as : "${MODEL:=gpt2}"
-
 _ONLY_SET = frozenset({":+", "+"})  # Signs between a variable and what stands there only where it is set
-
 _NAME = re.compile(r"\$\{?(\w+|[@*])(?:\[[@*]\])?\}?")
 
 _REQUIRED = re.compile(r"(?<=\w):?\?.*(?=\}$)", re.DOTALL)  # What is told where a variable is not set: ``:?not set``
-
 _ENTRY, _ALONE = "subscript", 3  # An entry of an array, and the parts of one that nothing stands for: ``${`` it ``}``
 
+_SEEN, _MOST_OF_NODE = "nvidia-smi", 8  # What stands for the devices of a node, which has so many as a rule
+_SEES = re.compile(r"(?:\$\(|`)\s*nvidia-smi\b[^`]*\|\s*wc\s+-l\s*[)`]|.*\btorch\.cuda\.device_count\(\).*", re.DOTALL)
 _EVERY = re.compile(r"\$(?:@|\{@\}$|\{.*\[@\])", re.DOTALL)  # All arguments or entries, which stay apart in quotes
 
 _BLANK = re.compile(r"(?:\s|\\\n)+")  # Before a variable in quotes, which the grammar counts to the variable
@@ -62,13 +60,10 @@ _COUNTED = re.compile(
     r"""tr\s+["']?,["']?\s+["']\\n["']\s*\|\s*wc\s+-l)\s*\)"""
 )
 """How many a list has, counted by programs: ``$(echo $CUDA_VISIBLE_DEVICES | awk -F',' '{print NF}')``."""
-
 _WHICH = re.compile(r"\$\(\s*(?:which|command\s+-v)\s+([\w.-]+)\s*\)")  # A program, as another one finds it
-
 _PART = re.compile(r"(?:\$\([^()]*\)|\S)+")  # A word of a text; what a program prints, as ``$(hostname -i)``, is one
 
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-
 _SLURM: Mapping[str, tuple[str, ...]] = {
     r"--nodes[= ]|-N ?": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
     r"--(?:gres=gpu|gpus-per-node)(?:[:=][\w.-]*?)??[:=]": ("SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"),
@@ -123,6 +118,8 @@ class Variables:
         elif kind == "command_substitution" and (listed := _COUNTED.fullmatch(source)):
             texts = self._with_values(listed[1])
             source = source if "$" in texts else str(texts.count(",") + 1)
+        elif kind == "command_substitution" and _SEEN in self.values and _SEES.fullmatch(source):
+            source = joined(self.values[_SEEN])
         elif program := _WHICH.fullmatch(source):
             source = program[1]
         elif kind in {"raw_string", "ansi_c_string"}:
@@ -246,6 +243,11 @@ def joined(words: Sequence[Word]) -> str:
 def source_of(node: Node) -> str:
     """Return a part of a script as it is written."""
     return (node.text or b"").decode(errors="replace")
+
+
+def seen_of(devices: str) -> dict[str, tuple[Word, ...]]:
+    """Return what a script sees of devices, where they may stand in one node."""
+    return {_SEEN: (Word(devices, 0),)} if devices.isdigit() and int(devices) <= _MOST_OF_NODE else {}
 
 
 def slurm_device(text: str) -> tuple[str, int] | None:
