@@ -18,6 +18,7 @@ from capacity_tui.engine.units import GIGA, format_count
 _SIZE = re.compile(r"(?:\d+x)?\d+(?:\.\d+)?[bm]|a\d+(?:\.\d+)?b|\d+e")
 """Of a model, of what is active of it, or a number of experts, as a word of its name."""
 
+_FEWEST_WORDS = 3  # Of a name without a size that another one begins with
 _NAMED = re.compile(r"[a-z]{3,}|\d+\.\d+(?![.\d]*[bm](?![a-z]))")  # Words and versions of a name, not its sizes
 _WORDS, _LAST_WORD = re.compile(r"[-_ ]"), re.compile(r"[-_ ]([^-_ ]+)$")
 
@@ -84,11 +85,16 @@ class ArchitectureTable(Table[Architecture]):
         in_words = self._names["sizes_in_words"].get(words[0], ()) if words else ()
         sizes = [at for at, word in enumerate(words) if word in in_words or _SIZE.fullmatch(word)]
         whole = [at for at in sizes if not words[at].startswith("a")] or sizes  # of 122b-a10b one is what works
-        if not owner or self._other_shapes & set(words) or len(whole) != 1:
+        if not owner or self._other_shapes & set(words):
+            return None
+        if not sizes and last.casefold().endswith(".gguf"):  # DeepSeek-V4-Flash-IQ2XXS-chat-v2.gguf
+            begins = ("-".join(words[:end]) for end in range(len(words), _FEWEST_WORDS - 1, -1))
+            return next(filter(None, map(super()._id_of, begins)), None)
+        if len(whole) != 1:
             return None
         spans = ((start, end) for start in range(len(words)) for end in range(len(words), start + 1, -1))
-        within = ["-".join(words[start:end]) for start, end in spans if start <= whole[0] < end]
-        size = whole[0]
+        within = ["-".join(words[start:end]) for start, end in spans if start <= sizes[0] <= sizes[-1] < end]
+        size = whole[0] if len(sizes) == 1 else 0
         starts = ("-".join(words[:end]) for end in range(size, 0, -1))
         within += [f"{start}-{words[size]}" for start in starts if any(map(str.isdigit, start))]
         return next(filter(None, map(super()._id_of, within)), None)
