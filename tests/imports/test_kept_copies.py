@@ -203,3 +203,13 @@ def test_a_file_that_a_script_writes_and_another_file_names_is_read(alone, tmp_p
     found = alone("run.sh", f"{written}accelerate launch -m axolotl.cli.train axolotl.yaml\n")
     assert (found.plan.parallelism.zero, found.plan.value("parallelism.offload")) == (3, "optimizer")
     assert not [one for reading in found.readings for one in reading.unmodelled if "not there" in one.why]
+
+
+@pytest.mark.parametrize(("precision", "is_said"), [("fp16=True", True), ("bf16=True", False)])
+def test_weights_beside_fp16_are_said_to_be_in_32_bits(alone, precision: str, is_said: bool) -> None:
+    text = (
+        "from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n"
+        f"model = AutoModelForCausalLM.from_pretrained('{MODEL}')\n"
+        f"Trainer(model=model, args=TrainingArguments(output_dir='o', {precision})).train()\n"
+    )
+    assert any("32 bits beside fp16" in guess for guess in alone("train.py", text).guesses) is is_said

@@ -231,3 +231,19 @@ def test_what_is_not_counted_is_said_once(alone, name: str, text: str, words: di
     remarks = [remark for reading in alone(name, text).readings for remark in reading.unmodelled]
     for option, whys in words.items():
         assert [remark.why for remark in remarks if remark.place.field == option] == whys
+
+
+@pytest.mark.parametrize(
+    ("name", "network", "told"),
+    [
+        ("yolo11s-seg.pt", "yolo11s", ["a head for masks: that for boxes is counted"]),
+        ("yolov8m-pose", "yolov8m", ["a head for points of bodies: that for boxes is counted"]),
+        ("yolov8m.pt", "yolov8m", []),
+    ],
+)
+def test_a_head_for_more_than_boxes_is_counted_as_one_for_these(
+    alone, name: str, network: str, told: list[str]
+) -> None:
+    imported = alone("run.sh", f"yolo detect train model={name} data=own.yaml epochs=10 batch=8\n")
+    assert imported.plan.model.name == network
+    assert [one.why for reading in imported.readings for one in reading.unmodelled] == told

@@ -35,6 +35,8 @@ from capacity_tui.engine.plan.options.tools import (
 )
 
 _EVERY = {"all", "all-linear", "all_linear"}
+_HEADS = {"seg": "masks", "pose": "points of bodies", "obb": "turned boxes"}  # What the others of Ultralytics find
+_HEAD = re.compile(rf"-({'|'.join(_HEADS)})(\.\w+)?$")
 _ALL_LAYERS = 99  # What people write for all layers, whatever the model has
 _TAIL = re.compile(r"(?:[-_.:](?:gguf|ud))+$", re.IGNORECASE)  # UD: of Unsloth, whose layers differ in format
 _PATTERN = re.compile(r"\[([01](?:,[01]){,999})\](?:\*(\d{1,4}))?")
@@ -76,6 +78,15 @@ def text(value: Plain) -> object:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         raise UnreadError("a name")
     return str(value)
+
+
+def detector(value: Plain) -> object:
+    """Return the network of a name, without a head for more than boxes: ``yolo11s-seg.pt`` is counted as yolo11s."""
+    name = text(value)
+    match = _HEAD.search(str(name)) if name is not None else None
+    if match is None:
+        return name
+    raise UnmodelledError(f"a head for {_HEADS[match[1]]}: that for boxes is counted", _HEAD.sub(r"\2", str(name)))
 
 
 def hub_name(value: Plain) -> object:
@@ -360,6 +371,7 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "training_config": training_config,
         "layers": layers,
         "overridden": overridden,
+        "detector": detector,
         "half": half,
         "rate": rate,
         "served": served,
