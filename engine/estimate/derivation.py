@@ -12,10 +12,12 @@ from contextvars import ContextVar
 from copy import copy
 from dataclasses import field
 from functools import cache, cached_property
-from typing import Generic, ParamSpec, TypeAlias, cast
+from importlib.resources import files
+from typing import Any, Generic, ParamSpec, TypeAlias, cast
 
 import numpy as np
 
+from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.errors import stop_if_unwanted
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
@@ -232,6 +234,31 @@ def equation(
 def formula(text: str, *, unit: str, source: str, part: str = "", **meanings: Symbol) -> Equation[...]:
     """Return the equation that is computed as its formula is written, for a variable of a module, whose name it has."""
     return Equation(None, sys._getframe(1).f_globals["__name__"], text, unit, source, part, meanings)
+
+
+class _WrittenEquation(Equation[...]):
+    """A formula that is read when it is first needed."""
+
+    def __init__(self, module: str) -> None:
+        self._function, self.__module__ = None, module
+
+    def __getattr__(self, name: str) -> object:
+        if name not in ("formula", "unit", "source", "part", "meanings"):
+            raise AttributeError(name)
+        row = _written_formulas(self.__module__.split(".")[2])[self.__name__]
+        texts = {"unit": "", "part": "", **row, "meanings": row["symbols"]}
+        vars(self).update({key: text for key, text in texts.items() if key not in vars(self)})
+        return vars(self)[name]
+
+
+@cache
+def _written_formulas(room: str) -> Mapping[str, Mapping[str, Any]]:
+    return parse_shipped(files("capacity_tui.profiles") / "formulas" / f"{room}.yaml")
+
+
+def written_formula() -> Equation[...]:
+    """Return the equation that ``profiles/formulas`` has in the file of a room, under the variable that it is for."""
+    return _WrittenEquation(sys._getframe(1).f_globals["__name__"])
 
 
 _SPELLING = {"·": "*", "^": "**"}

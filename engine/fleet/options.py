@@ -12,9 +12,9 @@ from capacity_tui.engine.catalog.fleet_files import Remark
 from capacity_tui.engine.catalog.rows import Assumption
 from capacity_tui.engine.cluster import SIXTEEN_BIT, Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import equation, figures_of, formula
+from capacity_tui.engine.estimate import figures_of, written_formula
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
@@ -220,16 +220,7 @@ class SizeInPrecision:
         return self.weights_bytes / GIGA
 
 
-@equation(
-    "parameters · each",
-    unit="B",
-    source="every parameter stored alike; scales of quantized formats left out",
-    parameters="count of parameters",
-    value="bytes of one number",
-)
-def weights_bytes(parameters: Number, value: Number) -> Number:
-    """Bytes of a model's weights in one format, alone."""
-    return parameters * value
+weights_bytes = written_formula()  # Bytes of a model's weights in one format, alone
 
 
 def sizes_in_precisions(
@@ -244,17 +235,7 @@ def sizes_in_precisions(
     )
 
 
-# Seconds from the order of an instance until it works.
-startup_seconds = formula(
-    "startup = boot + image + engine + weights / bandwidth",
-    unit="s",
-    source="one after the other: the instance boots, the engine's image comes, weights are read, kernels compiled",
-    boot=("seconds until the instance runs containers", "s"),
-    image=("seconds to fetch the program's image", "s"),
-    engine=("seconds in which the program compiles and captures", "s"),
-    weights=("bytes of the weights that it reads", "B"),
-    bandwidth=("bytes a second at which they are read, B/s", "B"),
-)
+startup_seconds = written_formula()  # Seconds from the order of an instance until it works
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.cluster import instances_for
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate import equation, formula
+from capacity_tui.engine.estimate import written_formula
 from capacity_tui.engine.estimate.data import block_storage_usd
 from capacity_tui.engine.fleet.options import (
     TIME,
@@ -24,7 +24,7 @@ from capacity_tui.engine.fleet.options import (
 )
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import family_of
-from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, memory_searched
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
@@ -108,14 +108,7 @@ class Recommended:
 
 
 # Price of a job with its time: twice as many machines have to save more of the deadline than they add in money.
-weighed_usd = formula(
-    "weighed = usd · (1 + seconds / deadline)",
-    unit="USD",
-    source="this program's choice: finishing at once instead of at the deadline is worth as much as the job again",
-    usd=("price of the job, start of the machines included, USD", "USD"),
-    seconds="time of the job, s",
-    deadline="the longest that it may take, s",
-)
+weighed_usd = written_formula()
 
 
 def recommend(
@@ -274,30 +267,9 @@ class Database:
     reason: str  # why it is that kind
 
 
-@equation(
-    "data · (1 + overhead)",
-    unit="B",
-    source="indexes and free space of stored documents",
-    data=("bytes of what is stored", "B"),
-    overhead="indexes and free space, as a share of it",
-)
-def database_bytes(data: Number, overhead: Number) -> Number:
-    """Disk space of a database."""
-    return data * (1.0 + overhead)
-
-
-@equation(
-    "base + stored · working / cache",
-    unit="B",
-    source="MongoDB manual, WiredTiger: the cache takes half of the memory beyond 1 GB; it should hold what is in use",
-    base=("bytes that the system takes", "B"),
-    stored=("bytes of data and indexes", "B"),
-    working="share of them that is in use at a time",
-    cache="share of the memory beyond the base that the cache takes",
-)
-def server_memory_bytes(base: Number, stored: Number, working: Number, cache: Number) -> Number:
-    """Memory of a database server whose cache holds what is worked with."""
-    return base + stored * working / cache
+# Disk space of a database, and memory of its server whose cache holds what is worked with.
+database_bytes = written_formula()
+server_memory_bytes = written_formula()
 
 
 def database_for(data_bytes: float, machines: int) -> Database:

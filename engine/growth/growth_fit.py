@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from capacity_tui.engine.estimate import equation, formula
+from capacity_tui.engine.estimate import equation, written_formula
 from capacity_tui.engine.growth.laws import (
     CONSTANT,
     LAWS,
@@ -43,21 +43,8 @@ def information_criterion(misfit: Number, freedom: Number, sizes: Number, fitted
 
 
 # What few measurements add to the criterion: they meet a law of many numbers by chance.
-small_sample_charge = formula(
-    "charge = 2 · fitted · (fitted + 1) / max(measured - fitted - 1, 1)",
-    unit="",
-    source="Hurvich and Tsai, Biometrika 76 (1989) 297: AICc; its largest finite value where it has none",
-    fitted="numbers fitted, the spread among them",
-    measured="measurements in all",
-)
-
-# How likely a law is beside the best.
-relative_likelihood = formula(
-    "likelihood = exp(-difference / 2)",
-    unit="",
-    source="Akaike (1978): likelihood of a model relative to the best",
-    difference="of their criteria",
-)
+small_sample_charge = written_formula()
+relative_likelihood = written_formula()  # How likely a law is beside the best
 
 
 @dataclass(frozen=True, slots=True, eq=False)

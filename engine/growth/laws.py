@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from capacity_tui.engine.catalog import named_numbers
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import equation, formula
+from capacity_tui.engine.estimate import equation, written_formula
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 
@@ -27,14 +27,7 @@ def shape(size: Number, power: Number, logarithms: Number) -> Number:
     return np.power(size, power) * np.power(np.log(size), logarithms)
 
 
-grown = formula(
-    "value = start + rate · shape",
-    unit="",
-    source="what every run takes, and what grows with its size",
-    start="what it takes however small it is",
-    rate="factor of what grows",
-    shape="how that grows",
-)
+grown = written_formula()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from capacity_tui.engine.estimate import (
     checkpoint_seconds,
     estimate_plan,
     failure_interval,
-    formula,
     interruption_surplus,
+    written_formula,
 )
 from capacity_tui.engine.estimate.data import LOCAL, MEMORY, Content, Supply, tier_of
 from capacity_tui.engine.estimate.transformer import transformer_run
@@ -57,16 +57,7 @@ class Checkpoints:
         return self.kept * self.bytes
 
 
-checkpoint_bytes = formula(
-    "size = trained · parameters · (weight + copy + states)",
-    unit="B",
-    source="what a framework saves to go on exactly where it stopped",
-    trained="share of the parameters that is trained; a frozen base is not written",
-    parameters="parameters of the model",
-    weight=("bytes of a weight", "B"),
-    copy=("bytes of its exact copy, 0 if none", "B"),
-    states=("bytes of the optimizer's states of it", "B"),
-)
+checkpoint_bytes = written_formula()
 
 
 def checkpoints_of(answer: Answer, job_seconds: float | None, catalog: Catalog) -> Checkpoints:
@@ -147,15 +138,7 @@ class HostMemory:
         return None if self.capacity is None else self.total <= self.capacity
 
 
-waiting_bytes = formula(
-    "size = devices · batches · samples · sample",
-    unit="B",
-    source="batches as tensors, which wait in main memory",
-    devices="devices of the node",
-    batches="batches for each device",
-    samples="samples of a batch",
-    sample=("bytes of a sample as tensors", "B"),
-)
+waiting_bytes = written_formula()
 
 
 def sample_bytes(content: Content) -> float:

@@ -10,7 +10,7 @@ from itertools import takewhile
 import numpy as np
 
 from capacity_tui.engine.errors import Place, PlanError, StorageError
-from capacity_tui.engine.estimate import formula
+from capacity_tui.engine.estimate import written_formula
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.corpus import NUMBER_TYPES, Chunks, Corpus, Counter, Read, Sentences, Tally
 from capacity_tui.engine.storage.pattern_store import HOLDS, MOST_LEVELS, PatternQuestion
@@ -202,59 +202,9 @@ def _holds() -> Iterator[str]:
 _SOURCE = "the rule of hierarchical learning: chunks are repeated most, whole texts hardly ever"
 
 
-# Share of the patterns of a level that repeat an earlier one.
-deduplication_at_level = formula(
-    "deduplication = first · (1 - decay)^level",
-    unit="",
-    source=_SOURCE,
-    first="that share at the first level, of tokens",
-    decay="share by which it falls with every level",
-    level="number of the level, from 0",
-)
-
-# Patterns of a level that a store keeps.
-unique_patterns = formula(
-    "unique = samples · (1 - deduplication)",
-    unit="",
-    source=_SOURCE,
-    samples="patterns that are learnt there",
-    deduplication="share of them that repeat an earlier one, as a share",
-)
-
-pieces_of = formula(
-    "pieces = ceil(elements / chunk)",
-    unit="",
-    source="the last piece of a sample may be shorter",
-    elements="tokens of the sample, or patterns of the level below",
-    chunk="how many of them make a pattern",
-)
-
-pattern_bytes = formula(
-    "pattern = record + elements · (element + symbol)",
-    unit="B",
-    source="documents as BSON writes them",
-    record=("bytes of the document before its elements", "B"),
-    elements="tokens, or patterns of the level below, in it",
-    element=("bytes around each of them", "B"),
-    symbol=("bytes of the text of each", "B"),
-)
-
-stored_bytes = formula(
-    "stored = unique · pattern · (1 + overhead)",
-    unit="B",
-    source="the rule adds a fifth to the documents: indexes 10 to 15 %, padding 5 %, the store's own 5 %",
-    unique="different patterns",
-    pattern=("bytes of one", "B"),
-    overhead="what indexes, padding and the store itself take, as a share",
-)
-
-# Share of pieces of some length that repeat an earlier one.
-deduplication_of_length = formula(
-    "deduplication = min(first · (1 - decay)^(ln(tokens / chunk) / ln(chunk)), 1)",
-    unit="",
-    source="the rule between its levels, where each is chunk times as long as the one below",
-    first="that share for chunks",
-    decay="share by which it falls with every level",
-    tokens="length of a piece, from 1",
-    chunk="tokens of a chunk, from 2",
-)
+deduplication_at_level = written_formula()  # Share of the patterns of a level that repeat an earlier one
+unique_patterns = written_formula()  # Patterns of a level that a store keeps
+pieces_of = written_formula()
+pattern_bytes = written_formula()
+stored_bytes = written_formula()
+deduplication_of_length = written_formula()  # Share of pieces of some length that repeat an earlier one

@@ -11,7 +11,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, parse_shipped
 from capacity_tui.engine.cluster import Tier, roomiest_disk, score_machine
-from capacity_tui.engine.estimate import formula
+from capacity_tui.engine.estimate import written_formula
 from capacity_tui.engine.machine import Fact, Machine, MeasuredFacts, assumed
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.printable import ShownInNotebooks
@@ -301,45 +301,12 @@ def learning_forecast(
     return LearningForecast(kind, confidence, evidence, tuple(ordered), storage, free, tier, thresholds, rates)
 
 
-# Time of the database: every pattern is looked up, and a new one stored.
-database_seconds = formula(
-    "seconds = learnt / find_rate + new / store_rate",
-    unit="s",
-    source=_SOURCE,
-    learnt="patterns, repeated ones as often as they are",
-    find_rate="patterns found a second, one after the other",
-    new="different patterns",
-    store_rate="patterns stored a second, one after the other",
-)
+database_seconds = written_formula()  # Time of the database: every pattern is looked up, and a new one stored
 
 # Time of reads that memory does not spare, where the database is larger than its room there.
-memory_seconds = formula(
-    "seconds = learnt · max(0, 1 - room / database) / random_reads",
-    unit="s",
-    source=_SOURCE,
-    learnt="patterns that are looked up, any page of the database being as likely",
-    room=("bytes of main memory that it may fill", "B"),
-    database=("bytes of all of it", "B"),
-    random_reads="pages read a second, one after the other",
-)
-
-disk_seconds = formula(
-    "seconds = times · database / disk_write",
-    unit="s",
-    source="a log first, then the pages themselves",
-    times="how often a byte is written",
-    database=("bytes of all of it", "B"),
-    disk_write=("what the disk writes, B/s", "B/s"),
-)
-
-# Time on the way to a database elsewhere, one question after the other.
-network_seconds = formula(
-    "seconds = learnt · round_trip",
-    unit="s",
-    source=_SOURCE,
-    learnt="patterns that are looked up",
-    round_trip=("seconds there and back", "s"),
-)
+memory_seconds = written_formula()
+disk_seconds = written_formula()
+network_seconds = written_formula()  # Time on the way to a database elsewhere, one question after the other
 
 
 def _times(

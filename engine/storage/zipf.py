@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.estimate import equation, formula
+from capacity_tui.engine.estimate import equation, written_formula
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.corpus import Tally
@@ -24,15 +24,7 @@ _NEARLY_ONE = 1.0 - 1e-15
 Floats = NDArray[np.float64]
 
 
-# How often the pattern of a rank occurs.
-frequency_at_rank = formula(
-    "frequency = most_frequent / rank^alpha",
-    unit="",
-    source="Zipf 1949; the exponent is 1 for words of many languages",
-    most_frequent="how often the one of rank 1 does",
-    rank="place in the order of frequency, from 1",
-    alpha="exponent of the law",
-)
+frequency_at_rank = written_formula()  # How often the pattern of a rank occurs
 
 
 @equation(

@@ -15,7 +15,7 @@ from formula_text import value_of, value_of_expression
 from sources import ROOT, nodes_of, source_files, text_of
 
 from capacity_tui.engine import estimate
-from capacity_tui.engine.catalog import counts, load_catalog
+from capacity_tui.engine.catalog import counts, load_catalog, parse_shipped
 from capacity_tui.engine.estimate import recording
 from capacity_tui.engine.estimate.derivation import Equation
 from capacity_tui.engine.plan.files import plan_from_data
@@ -172,3 +172,15 @@ def test_explanations_say_where_a_counted_number_comes_from():
     provenance = [each.provenance for derivation in found for each in derivation.inputs]
     assert any("counted: the norm reads and writes" in text for text in provenance)
     assert any("still in caches" in text for text in provenance)
+
+
+@pytest.mark.parametrize("room", sorted(path.stem for path in (ROOT / "profiles/formulas").glob("*.yaml")))
+def test_a_formula_that_is_written_down_names_what_is_put_in_and_is_used(room: str) -> None:
+    code = "\n".join(map(text_of, source_files(f"engine/{room}")))
+    written = set(re.findall(r"^(\w+) = written_formula\(\)", code, re.MULTILINE))
+    rows = parse_shipped(ROOT / "profiles/formulas" / f"{room}.yaml")
+    assert written == rows.keys()
+    for row in rows.values():
+        words = set(re.findall(r"[A-Za-z_]\w*", row["formula"].partition(" = ")[2]))
+        assert words - {"min", "max", "ceil", "sqrt", "exp", "ln"} == row["symbols"].keys()
+        assert row["source"]

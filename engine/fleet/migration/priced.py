@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.estimate import cost, formula
+from capacity_tui.engine.estimate import cost, written_formula
 from capacity_tui.engine.fleet.migration.question import Alternative, MigrationQuestion
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.record import dataclass
@@ -24,73 +24,13 @@ NO_SPOT_FOR_SERVING = "interactive serving does not run on spot capacity"
 PERFORMANCE, PERFORMANCE_PERCENT = "performance_ratio", "performance_percent"
 
 
-# How many times the current machine's work another one does.
-performance_ratio = formula(
-    "ratio = work / current",
-    unit="",
-    source="estimated throughput of both machines: requests, tokens or samples",
-    part=PERFORMANCE,
-    work="work a second of the other machine",
-    current="work a second of the current one",
-)
-
-# How much more another machine does.
-gain_percent = formula(
-    "percent = (ratio - 1) · 100",
-    unit="%",
-    source="definition",
-    part=PERFORMANCE_PERCENT,
-    ratio="its work over that of the current one",
-)
-
-month_usd = formula(
-    "usd = hours · usd_per_hour",
-    unit="USD",
-    source="price of the catalogue, whole instances",
-    part="usd_month",
-    hours="hours a month that the instances are rented",
-    usd_per_hour=("price of all instances for an hour, USD", "USD"),
-)
-
-same_work_hours = formula(
-    "hours = hours / ratio",
-    unit="h",
-    source="the same work takes less time on a faster machine",
-    part="hours_same_work",
-    hours="hours a month on the current machine",
-    ratio="work of the other machine over that of the current one",
-)
-
-# What a month's work costs less on another machine.
-saved_usd = formula(
-    "saving = current - other",
-    unit="USD",
-    source="the same work on both machines",
-    part="saving_usd",
-    current=("price of the month on the current machine, USD", "USD", "job_usd"),
-    other=("price of the same work on the other one, USD", "USD", "job_usd"),
-)
-
-# Saving as a share of what is paid now.
-saved_percent = formula(
-    "percent = saving / current · 100",
-    unit="%",
-    source="definition",
-    part="saving_percent",
-    saving=("what the month's work costs less, USD", "USD", "saved_usd"),
-    current=("price of the month on the current machine, USD", "USD", "job_usd"),
-)
-
-# Hours of running after which moving has paid.
-break_even = formula(
-    "break_even = once / saving · hours",
-    unit="h",
-    source="hours on the current machine whose saving pays for the migration",
-    part="break_even_hours",
-    once=("what moving costs, USD", "USD"),
-    saving=("saving of a month, USD", "USD", "saved_usd"),
-    hours="hours of the month on the current machine",
-)
+performance_ratio = written_formula()  # How many times the current machine's work another one does
+gain_percent = written_formula()  # How much more another machine does
+month_usd = written_formula()
+same_work_hours = written_formula()
+saved_usd = written_formula()  # What a month's work costs less on another machine
+saved_percent = written_formula()  # Saving as a share of what is paid now
+break_even = written_formula()  # Hours of running after which moving has paid
 
 
 def ratio_range(other: Interval, current: Interval, *, shared_errors: bool) -> Interval:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.estimate import equation
+from capacity_tui.engine.estimate import written_formula
 from capacity_tui.engine.estimate.data import DataLocation, transfer_price
 from capacity_tui.engine.fleet.migration.priced import month_usd
 from capacity_tui.engine.fleet.migration.question import (
@@ -26,8 +26,8 @@ from capacity_tui.engine.fleet.migration.question import (
 )
 from capacity_tui.engine.fleet.options import assumed
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.units import GIGA, HOUR_SECONDS, PERCENT, format_bytes, format_count
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.units import GIGA, PERCENT, format_bytes, format_count
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Accelerator, Catalog
@@ -105,17 +105,7 @@ BITS = 8.0
 WEIGHTS_SHARDED = 3  # From this stage of ZeRO on every copy of the model holds a part of the weights
 
 
-@equation(
-    "hours = moved · 8 / (gbit · 1e9) / 3600",
-    unit="h",
-    source="bytes over bandwidth",
-    part="move_hours.egress",
-    moved=("bytes that are transferred", "B"),
-    gbit="gigabits a second",
-)
-def transfer_hours(moved: Number, gbit: Number) -> Number:
-    """Hours that data is under way."""
-    return moved * BITS / (gbit * GIGA) / HOUR_SECONDS
+transfer_hours = written_formula()  # Hours that data is under way
 
 
 def move_parts(

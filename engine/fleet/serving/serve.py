@@ -11,7 +11,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.rows import Assumption
-from capacity_tui.engine.estimate import equation, figures_of, formula
+from capacity_tui.engine.estimate import equation, figures_of, written_formula
 from capacity_tui.engine.fleet.options import Startup, assumed_startup
 from capacity_tui.engine.fleet.serving.candidates import (
     Candidate,
@@ -43,17 +43,7 @@ MOMENTS, PIECES, WATCHED = 1440, 192, 40_000
 HOURS = DAY_SECONDS / HOUR_SECONDS
 
 
-@equation(
-    "wanted = ceil(rate · (1 + reserve) / kept)",
-    unit="replicas",
-    source="each replica keeps its limits up to a rate; the reserve is there while others start",
-    rate="requests that arrive in a second",
-    reserve="replicas beyond what the load needs, as a share",
-    kept="requests a second up to which a replica keeps its limits",
-)
-def wanted_replicas(rate: Number, reserve: Number, kept: Number) -> Number:
-    """Replicas that a load needs."""
-    return np.maximum(np.ceil(rate * (1.0 + reserve) / kept), 1.0)
+wanted_replicas = written_formula()  # Replicas that a load needs
 
 
 @equation(
@@ -203,14 +193,7 @@ def _run(replica: Replica, sized: Sized, rates: Floats, replicas: tuple[Floats, 
 MOST_SIMULATED = 4  # Kinds of replicas that are simulated at most, the least cost for each request at first
 
 
-usd_per_million_tokens = formula(
-    "usd = usd_per_hour / 3600 / (rate · tokens) · 10^6",
-    unit="USD",
-    source="price of the fleet over the tokens it reads and writes",
-    usd_per_hour=("price of the fleet, USD", "USD"),
-    rate="requests answered in a second",
-    tokens="tokens of a request that are counted",
-)
+usd_per_million_tokens = written_formula()
 
 
 @dataclass(frozen=True, slots=True)
