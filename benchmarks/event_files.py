@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from event_files import event, field, head, record, summary
 
 from capacity_tui.engine.runs.logs.event_file import EventReader
-from capacity_tui.engine.runs.logs.log_files import MOST_BYTES
+from capacity_tui.engine.runs.logs.sources import MOST_BYTES
 
 BYTES = 4 * MOST_BYTES
 

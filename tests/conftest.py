@@ -69,7 +69,7 @@ def _day_of_prices() -> Iterator[None]:
 def _short_load() -> Iterator[None]:
     """Load the processor for a moment where a benchmark does for seconds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("capacity_tui.engine.machine.benchmark.device_speed.LOAD_SECONDS", 0.1)
+        patch.setattr("capacity_tui.engine.machine.benchmark.all_benchmarks.LOAD_SECONDS", 0.1)
         yield
 
 

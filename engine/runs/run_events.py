@@ -29,8 +29,8 @@ from capacity_tui.engine.runs.live_run import (
     runs_folder,
     sweep,
 )
-from capacity_tui.engine.runs.logs.log_files import FollowedFile, LineSplitter
 from capacity_tui.engine.runs.logs.run_curve import RunCurve
+from capacity_tui.engine.runs.logs.sources import FollowedFile, LineSplitter
 
 Event = dict[str, object]
 _TAIL_BYTES = 1 << 16

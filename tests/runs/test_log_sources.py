@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.runs.logs import LineReader, LineSplitter, RunCurve, open_log
 from capacity_tui.engine.runs.logs.event_file import EventReader
-from capacity_tui.engine.runs.logs.log_files import FollowedFile
-from capacity_tui.engine.runs.logs.sources import PipedLog, read_metrics
+from capacity_tui.engine.runs.logs.line_reader import read_metrics
+from capacity_tui.engine.runs.logs.sources import FollowedFile, PipedLog
 
 LINE = "iter {}: loss {}, time 250.00ms, mfu 3%\n"
 
@@ -321,7 +321,7 @@ def test_a_pipe_is_read_until_whoever_writes_ends(reader):
 
 
 def test_a_followed_file_is_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr("capacity_tui.engine.runs.logs.log_files.MOST_BYTES", 10)
+    monkeypatch.setattr("capacity_tui.engine.runs.logs.sources.MOST_BYTES", 10)
     path = tmp_path / "x"
     path.write_bytes(b"0123456789abcdef")
     file = FollowedFile(path)

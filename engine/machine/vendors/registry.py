@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from capacity_tui.engine.machine.vendors.amd import AMD
 from capacity_tui.engine.machine.vendors.apple import APPLE
-from capacity_tui.engine.machine.vendors.aws import AWS
-from capacity_tui.engine.machine.vendors.google import GOOGLE
+from capacity_tui.engine.machine.vendors.cloud import AWS, GOOGLE
 from capacity_tui.engine.machine.vendors.intel import GAUDI, INTEL
 from capacity_tui.engine.machine.vendors.nvidia import NVIDIA
 from capacity_tui.engine.machine.vendors.vendor import Vendor

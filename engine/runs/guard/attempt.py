@@ -29,7 +29,7 @@ from capacity_tui.engine.runs.guard.keeper import OLDER, OUTPUTS
 from capacity_tui.engine.runs.history.records import RunRecord
 from capacity_tui.engine.runs.live_run import ProcessIdentity, identity_of
 from capacity_tui.engine.runs.logs.line_reader import LONGEST_LINE, LineReader, LogEntry
-from capacity_tui.engine.runs.logs.log_files import FollowedFile, LineSplitter
+from capacity_tui.engine.runs.logs.sources import FollowedFile, LineSplitter
 from capacity_tui.engine.runs.monitor.run_monitor import RunState
 
 RUN_VARIABLE, ATTEMPT_VARIABLE = "CAPACITY_TUI_RUN_ID", "CAPACITY_TUI_RUN_ATTEMPT"

@@ -1,10 +1,10 @@
 from .line_reader import LineReader as LineReader
 from .line_reader import UserExpression as UserExpression
 from .line_reader import parse_user_expression as parse_user_expression
-from .log_files import LineSplitter as LineSplitter
 from .run_curve import LogFigures as LogFigures
 from .run_curve import RunCurve as RunCurve
 from .run_curve import figures_of as figures_of
 from .run_curve import read_log as read_log
+from .sources import LineSplitter as LineSplitter
 from .sources import LogSource as LogSource
 from .sources import open_log as open_log

@@ -1,23 +1,22 @@
-"""Where logs are: text files, documents that are written whole, event files, folders of them, pages of metrics."""
+"""Logs, read as they grow: text files, documents that are written whole, event files, folders, pages of metrics."""
 
 from __future__ import annotations
 
+import errno
 import json
-import math
 import os
-import re
 import select
+import stat
 import time
 import urllib.error
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 from urllib.parse import urlsplit
 
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.runs.logs.event_file import EventReader
-from capacity_tui.engine.runs.logs.line_reader import LineReader, LogEntry, flattened
-from capacity_tui.engine.runs.logs.log_files import FollowedFile, LineSplitter, whole_file
+from capacity_tui.engine.runs.logs.line_reader import LineReader, LogEntry, flattened, read_metrics
 
 STANDARD_INPUT = "-"
 ANSWER_SECONDS = 2.0
@@ -32,6 +31,149 @@ IN_FOLDERS = (EVENT_FILES, "trainer_state.json", "metrics.csv", "*.jsonl", "*.lo
 _TIMES = ("timestamp", "_timestamp", "time", "wall_time")
 _LEAST_TIMESTAMP = 1e8  # seconds since 1970 of a date; smaller numbers are durations
 
+MOST_BYTES = 1 << 23  # Bytes taken in one go, so that a long log does not block the watcher
+HEAD_BYTES = 256
+LARGEST_DOCUMENT = 1 << 26  # Bytes of a file that is read whole; a larger one is no log of a run
+
+
+class FollowedFile:
+    """New bytes of a file, which need not exist yet, with each read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notices: list[str] = []  # what happened to the file, in words, since they were last taken
+        self.restarts = 0  # how often its content began again
+        self._file: BinaryIO | None = None
+        self._identity = (0, 0)
+        self._head = b""
+        self._position = 0
+        self._reported_missing = False
+
+    def read(self) -> bytes:
+        """Return what was added, at most ``MOST_BYTES``; nothing where nothing was, or the file cannot be read now."""
+        file = self._file or self._open()
+        if file is None:
+            return b""
+        try:
+            if self._began_again(file):
+                self._start_over(f"{self.path.name} was rewritten, and is read from its start")
+            data = self._read_on(file)
+            if not data and self._replaced():
+                self.close()
+                file = self._open()
+                if file is not None:
+                    self._start_over(f"{self.path.name} was replaced, and the new file is read")
+                    data = self._read_on(file)
+        except OSError as error:
+            self._tell(f"{self.path.name} cannot be read now: {error.strerror or error}")
+            self.close()
+            return b""
+        return data
+
+    def close(self) -> None:
+        """Close the file; the next read opens it again, where it left off if it is the same."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self) -> BinaryIO | None:
+        try:
+            opened, status = opened_file(self.path)
+        except OSError as error:
+            if not self._reported_missing:
+                self._tell(f"waiting for {self.path.name}: {error.strerror or error}")
+                self._reported_missing = True
+            return None
+        identity = (status.st_dev, status.st_ino)
+        if identity != self._identity:
+            self._identity, self._position, self._head = identity, 0, b""
+        self._file, self._reported_missing = opened, False
+        return opened
+
+    def _read_on(self, file: BinaryIO) -> bytes:
+        file.seek(self._position)
+        data = file.read(MOST_BYTES)
+        if len(self._head) < HEAD_BYTES and self._position == len(self._head):
+            self._head += data[: HEAD_BYTES - len(self._head)]
+        self._position += len(data)
+        return data
+
+    def _began_again(self, file: BinaryIO) -> bool:
+        """Return whether the file is shorter than what was read, or starts with something else."""
+        if os.fstat(file.fileno()).st_size < self._position:
+            return True
+        file.seek(0)
+        return file.read(len(self._head)) != self._head
+
+    def _replaced(self) -> bool:
+        """Return whether another file has the name now; one that was moved away is read until there is one."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) != self._identity
+
+    def _start_over(self, notice: str) -> None:
+        self._position, self._head = 0, b""
+        self.restarts += 1
+        self._tell(notice)
+
+    def _tell(self, notice: str) -> None:
+        if notice not in self.notices:
+            self.notices.append(notice)
+
+
+def opened_file(path: Path) -> tuple[BinaryIO, os.stat_result]:
+    """Open a regular file to read, and return what it is; OSError for a pipe or device, which would block."""
+    opened = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    status = os.fstat(opened.fileno())
+    if not stat.S_ISREG(status.st_mode):
+        opened.close()
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return opened, status
+
+
+def whole_file(path: Path, most: int = LARGEST_DOCUMENT) -> bytes:
+    """Return what a file holds; raises OSError where it cannot be read, is no regular file, or holds more bytes."""
+    opened, status = opened_file(path)
+    with opened:
+        if status.st_size > most:
+            raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB")
+        return opened.read(most)
+
+
+class LineSplitter:
+    """Makes lines of bytes that come in any pieces; progress bars that overwrite themselves are a line each time.
+
+    Args:
+        longest: bytes of a line that are kept; the rest of it is dropped.
+    """
+
+    def __init__(self, longest: int = 1 << 20) -> None:
+        self._longest = longest
+        self._buffer = b""
+        self._dropping = False
+
+    def split(self, data: bytes) -> list[str]:
+        """Return the lines that are complete by now."""
+        *complete, tail = (self._buffer + data).replace(b"\r", b"\n").split(b"\n")
+        if self._dropping and complete:
+            complete[0] = b""
+            self._dropping = False
+        if len(tail) > self._longest:
+            if not self._dropping:
+                complete.append(tail[: self._longest])
+            tail, self._dropping = b"", True
+        elif self._dropping:
+            tail = b""
+        self._buffer = tail
+        return [line[: self._longest].decode("utf-8", "replace") for line in complete if line]
+
+    def rest(self) -> list[str]:
+        """Return the last line, which nothing ended yet, and forget it."""
+        last, self._buffer = self._buffer, b""
+        return [last.decode("utf-8", "replace")] if last else []
+
 
 class LogSource(Protocol):
     """A log that may grow; ``ended`` where it cannot any more."""
@@ -43,30 +185,48 @@ class LogSource(Protocol):
     def poll(self, last: bool = False) -> list[LogEntry]:
         """Return what was added since the last call; ``last``: also what nothing ended yet."""
 
+    def note(self, notice: str) -> None:
+        """Give a notice that was not given since they were last taken."""
+        if notice not in self.notices:
+            self.notices.append(notice)
+
     def close(self) -> None:
         """Close its files."""
         for file in self.files:
             file.close()
 
 
-class TextLog(LogSource):
-    """A file of lines."""
+class _FollowedLog(LogSource):
+    """A file that grows."""
 
     def __init__(self, path: Path, reader: LineReader) -> None:
-        self._file = FollowedFile(path)
-        self._splitter = LineSplitter()
-        self._reader = reader
-        self._restarts = 0
+        self._file, self._reader, self._restarts = FollowedFile(path), reader, 0
         self.files, self.notices = (self._file,), self._file.notices
+        self._begin()
 
-    def poll(self, last: bool = False) -> list[LogEntry]:
-        entries: list[LogEntry] = []
+    def _begin(self) -> None:
+        """Forget what was read in part: the file began again."""
+
+    def _pieces(self, last: bool) -> Iterator[bytes]:
+        """Yield what was added: one piece, or all of it where the file is read for the last time."""
         while data := self._file.read():
             if self._file.restarts != self._restarts:
-                self._restarts, self._splitter = self._file.restarts, LineSplitter()
-            entries += _parsed_lines(self._reader, self._splitter.split(data))
+                self._restarts = self._file.restarts
+                self._begin()
+            yield data
             if not last:
-                break
+                return
+
+
+class TextLog(_FollowedLog):
+    """A file of lines."""
+
+    def _begin(self) -> None:
+        self._splitter = LineSplitter()
+
+    def poll(self, last: bool = False) -> list[LogEntry]:
+        pieces = self._pieces(last)
+        entries = [entry for data in pieces for entry in _parsed_lines(self._reader, self._splitter.split(data))]
         return entries + _parsed_lines(self._reader, self._splitter.rest()) if last else entries
 
 
@@ -112,9 +272,7 @@ class JsonDocument(LogSource):
                 return []
             document = json.loads(whole_file(self._path))
         except (OSError, ValueError, RecursionError) as error:
-            notice = f"waiting for {self._path.name}: {_why(error)}"
-            if notice not in self.notices:
-                self.notices.append(notice)
+            self.note(f"waiting for {self._path.name}: {_why(error)}")
             return []
         self._stamp = stamp
         records = _records(document)
@@ -130,28 +288,21 @@ class JsonDocument(LogSource):
         return LogEntry(figures, program, at_seconds) if figures else None
 
 
-class EventFile(LogSource):
+class EventFile(_FollowedLog):
     """An event file of TensorBoard."""
 
-    def __init__(self, path: Path, reader: LineReader) -> None:
-        self._file = FollowedFile(path)
+    _reported_damage = False
+
+    def _begin(self) -> None:
         self._events = EventReader()
-        self._names = reader.names
-        self._reported_damage = False
-        self._restarts = 0
-        self.files, self.notices = (self._file,), self._file.notices
 
     def poll(self, last: bool = False) -> list[LogEntry]:
         entries: list[LogEntry] = []
-        while data := self._file.read():
-            if self._file.restarts != self._restarts:
-                self._restarts, self._events = self._file.restarts, EventReader()
+        for data in self._pieces(last):
             for tag, value, step, at_seconds in zip(*self._events.read(data), strict=True):
-                figures, program = self._names.figures([(tag, value)])
+                figures, program = self._reader.names.figures([(tag, value)])
                 if figures:
                     entries.append(LogEntry({"step": float(step), **figures}, program, at_seconds or None))
-            if not last:
-                break
         if self._events.damaged and not self._reported_damage:
             self._reported_damage = True
             self.notices.append("records of the event file are damaged, and left out")
@@ -172,9 +323,7 @@ class MetricsPage(LogSource):
         try:
             text = self._text()
         except (OSError, ValueError, urllib.error.URLError) as error:
-            notice = f"no answer from {self._place}: {_why(error)}"
-            if notice not in self.notices:
-                self.notices.append(notice)
+            self.note(f"no answer from {self._place}: {_why(error)}")
             return []
         values, self._before = read_metrics(text, self._before)
         figures, program = self._names.figures(values.items())
@@ -243,41 +392,3 @@ def _why(error: Exception) -> str:
     if isinstance(error, urllib.error.URLError):
         return str(error.reason)
     return (error.strerror or str(error)) if isinstance(error, OSError) else "it is not a whole document"
-
-
-# A share is the same for all engines of a page, whereas what they count adds up.
-_SHARE = re.compile(r"_(?:perc|ratio|usage)$")
-
-_LINE = re.compile(
-    r"(?P<name>[A-Za-z_:][\w:]*)(?:\{(?P<labels>(?:[^}\"]|\"(?:[^\"\\]|\\.)*\")*)\})?\s+(?P<value>\S+)(?:\s+-?\d+)?\s*"
-)
-
-_BUCKET, _SUM, _COUNT = "_bucket", "_sum", "_count"
-
-
-def read_metrics(text: str, before: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the numbers of a page by name, added up over labels, and what a later page is compared with.
-
-    Of a histogram the mean of what came since the page before is given under its own name.
-    """
-    totals: dict[str, float] = {}
-    for line in text.splitlines():
-        match = None if line.startswith("#") else _LINE.fullmatch(line.strip())
-        if match is None or match["name"].endswith(_BUCKET):
-            continue
-        try:
-            value = float(match["value"])
-        except ValueError:
-            continue
-        if math.isfinite(value):
-            name, known = match["name"], totals.get(match["name"], 0.0)
-            totals[name] = max(known, value) if _SHARE.search(name) else known + value
-    means: dict[str, float] = {}
-    for name, total in totals.items():
-        base = name.removesuffix(_SUM)
-        if base != name and base + _COUNT in totals:
-            count = totals[base + _COUNT] - before.get(base + _COUNT, 0.0)
-            change = total - before.get(name, 0.0)
-            if count > 0 and change >= 0:
-                means[base] = change / count
-    return {**totals, **means}, totals

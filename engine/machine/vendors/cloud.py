@@ -1,4 +1,8 @@
-"""AWS Trainium and Inferentia: neuron-ls where it is installed, else the devices the kernel shows."""
+"""Accelerators that clouds make for themselves: AWS Trainium and Inferentia, and Google TPUs.
+
+Those of AWS through neuron-ls where it is installed, else the devices the kernel shows; TPUs by the chips the kernel
+shows and what Google Cloud sets in the environment.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from capacity_tui.engine.machine import topology
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.known_devices import match_named
+from capacity_tui.engine.machine.known_devices import match_named, match_pci
 from capacity_tui.engine.machine.machine import Accelerator, LinkPeer, unknown_accelerator
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.system import gpu_process, installed
 from capacity_tui.engine.machine.vendors.vendor import ProbedDevices, Vendor
 
-VENDOR = "AWS"
+_AWS, _GOOGLE = "AWS", "Google"
 TOOL = ("neuron-ls", "--json-output")
 FOLDER = "/opt/aws/neuron/bin"
 DRIVER_VERSION = "/sys/module/neuron/version"
@@ -38,7 +43,7 @@ def probe_neuron(host: Host) -> ProbedDevices:
     if rows:
         return ProbedDevices(tuple(_accelerator(host, row) for row in rows))
     chip = _chip(host, {})
-    nameless = (unknown_accelerator(index, VENDOR, "/dev", report.reason) for index in range(len(devices)))
+    nameless = (unknown_accelerator(index, _AWS, "/dev", report.reason) for index in range(len(devices)))
     return ProbedDevices(tuple(replace(bare, name=chip, catalogue_id=match_named(chip)) for bare in nameless))
 
 
@@ -61,7 +66,7 @@ def _accelerator(host: Host, row: Row) -> Accelerator:
     links = tuple(LinkPeer("NeuronLink", peer, count) for peer, count in sorted(peers.items()))
     processes = cast("Sequence[Mapping[str, object]]", row.get("neuron_processes") or ())
     unread = missing(source, "neuron-ls does not tell")
-    bare = unknown_accelerator(index, VENDOR, source, "neuron-ls does not tell")
+    bare = unknown_accelerator(index, _AWS, source, "neuron-ls does not tell")
     return replace(
         bare,
         name=chip,
@@ -86,10 +91,55 @@ def _chip(host: Host, row: Row) -> Fact[str]:
 
 AWS = Vendor(
     "neuron",
-    VENDOR,
+    _AWS,
     probe_neuron,
     lambda host: installed(("Neuron", host.text(DRIVER_VERSION))),
     asked=(TOOL,),
     read=(DRIVER_VERSION, PRODUCT, "/dev/neuron[0-9]*"),
     folders=(FOLDER,),
 )
+
+
+PCI_VENDOR = "0x1ae0"
+TYPE = "TPU_ACCELERATOR_TYPE"  # such as v5litepod-8, set on TPU VMs and by GKE
+NAMES = {"v5litepod": "v5e", "v5lite": "v5e", "v5": "v5p", "tpu7x": "v7", "7x": "v7"}
+
+
+def probe_tpu(host: Host) -> ProbedDevices:
+    """Return the TPU chips of this host; raises NotPresentError if there are none."""
+    functions = host.names(topology.DEVICES)
+    addresses = [name for name in functions if host.text(f"{topology.DEVICES}/{name}/vendor").value == PCI_VENDOR]
+    nodes = [name for name in host.names("/dev") if re.fullmatch(r"accel\d+", name)]
+    kind = host.environment.get(TYPE, "")
+    if not addresses and not (nodes and kind):
+        raise NotPresentError("no TPU on the PCI bus")
+    chips: list[str] = addresses or [""] * len(nodes)
+    return ProbedDevices(tuple(_tpu(host, index, address, kind) for index, address in enumerate(chips)))
+
+
+def _tpu(host: Host, index: int, address: str, kind: str) -> Accelerator:
+    bare = unknown_accelerator(index, _GOOGLE, "sysfs", "the TPU driver does not tell")
+    name, path = _tpu_name(kind), f"{topology.DEVICES}/{address}"
+    if not address:
+        return replace(bare, name=name, catalogue_id=match_named(name), visible=detected(True, TYPE))
+    device = (host.text(f"{path}/device").value or "0x0")[2:]
+    revision = (host.text(f"{path}/revision").value or "0x0")[2:].zfill(2)
+    return replace(
+        bare,
+        name=name,
+        catalogue_id=match_named(name).or_else(match_pci(f"{PCI_VENDOR[2:]}:{device}:{revision}", None)),
+        pci_path=topology.path_of(host, path),
+        numa_node=topology.numa_node(host, path),
+        integrated=detected(False, "PCI bus"),
+        visible=detected(True, "PCI bus"),
+    )
+
+
+def _tpu_name(kind: str) -> Fact[str]:
+    version = kind.lower().rpartition("-")[0] or kind.lower()
+    if not version:
+        return missing(TYPE, "the environment names no type")
+    return detected(f"TPU {NAMES.get(version, version)}", f"environment {TYPE}")
+
+
+GOOGLE = Vendor("tpu", _GOOGLE, probe_tpu, packages=("jax",))
