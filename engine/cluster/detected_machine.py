@@ -236,7 +236,6 @@ def _usable_cores(machine: Machine) -> float:
     return min(cores, float(cpu.usable_threads.value or cores))
 
 
-SLICES = "MIG instances"
 WHOLE = Provenance("detected", "a whole device")
 
 

@@ -286,26 +286,19 @@ def check_fleet_files(fleet_files: Path | None = None) -> Checked:
         CatalogError: there is no such file, or none in the folder.
     """
     catalog = load_catalog(None, fleet_files)
-    if fleet_files is None:
-        return _checked(catalog)
-    result = _checked(catalog)
-    named = {str(path) for path in catalog.fleet_files if path == fleet_files or fleet_files in path.parents}
-    return Checked(
-        tuple(path for path in result.files if str(path) in named),
-        tuple(fault for fault in result.faults if fault.place.file in named),
-        tuple(remark for remark in result.remarks if remark.place.file in named),
-        result.known,
-    )
-
-
-def _checked(catalog: Catalog) -> Checked:
     known = {
         "instances": tuple(catalog.instances),
         "sizes": tuple(catalog.model_sizes),
         "workloads": tuple(catalog.workloads),
         "sets": tuple(catalog.workload_sets),
     }
-    return Checked(tuple(catalog.fleet_files), catalog.problems, catalog.remarks, known)
+    files, faults, remarks = tuple(catalog.fleet_files), catalog.problems, catalog.remarks
+    if fleet_files is not None:
+        files = tuple(path for path in files if path == fleet_files or fleet_files in path.parents)
+        named = set(map(str, files))
+        faults = tuple(fault for fault in faults if fault.place.file in named)
+        remarks = tuple(remark for remark in remarks if remark.place.file in named)
+    return Checked(files, faults, remarks, known)
 
 
 def assumed(key: str) -> float:

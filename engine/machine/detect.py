@@ -318,18 +318,14 @@ def _version(name: str) -> str | None:
         return None
 
 
-def machine_as_dict(machine: Machine) -> dict[str, object]:
-    """Return the machine as nested dictionaries, lists and scalars.
+def machine_as_dict(machine: DataclassInstance) -> dict[str, object]:
+    """Return the machine, or a part of it, as nested dictionaries, lists and scalars.
 
     A fact becomes ``{"value", "origin", "source"}``, with ``"reason"`` where the value is missing.
     Serial numbers and the like are left out.
     """
-    return _record(machine)
-
-
-def _record(record: DataclassInstance) -> dict[str, object]:
-    parts = (part for part in fields(record) if not part.metadata.get("private"))
-    return {part.name: _plain(getattr(record, part.name)) for part in parts}
+    parts = (part for part in fields(machine) if not part.metadata.get("private"))
+    return {part.name: _plain(getattr(machine, part.name)) for part in parts}
 
 
 def _plain(value: object) -> object:
@@ -338,4 +334,4 @@ def _plain(value: object) -> object:
         return {**fact, "reason": value.reason} if value.value is None else fact
     if isinstance(value, tuple):
         return [_plain(entry) for entry in value]
-    return _record(value) if is_dataclass(value) and not isinstance(value, type) else value
+    return machine_as_dict(value) if is_dataclass(value) and not isinstance(value, type) else value

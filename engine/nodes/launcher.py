@@ -105,7 +105,8 @@ def run_here(
         failure = (
             "cancelled" if is_stopped()
             else f"more than {format_bytes(most_bytes)} were written" if talk.floods
-            else _with_last_words(f"no answer within {order.seconds:g} s", talk.errors) if time.monotonic() >= until
+            else _with_last_words(f"no answer within {order.seconds:g} s", talk.errors.decode(errors="replace"))
+            if time.monotonic() >= until
             else ""
         )  # fmt: skip
         if failure:
@@ -113,7 +114,7 @@ def run_here(
             return NodeAnswer(node, failure=failure)
     exit_code = process.wait()
     output, errors = talk.output.decode(errors="replace"), talk.errors.decode(errors="replace")
-    return NodeAnswer(node, output, _failure(exit_code, talk.errors), exit_code, errors)
+    return NodeAnswer(node, output, failure_of(exit_code, errors), exit_code, errors)
 
 
 class _Talk:
@@ -150,16 +151,16 @@ class _Talk:
                 kept += piece
 
 
-def _failure(exit_code: int, errors: bytearray) -> str:
+def failure_of(exit_code: int, errors: str) -> str:
     """Return why a process failed; nothing where it ended well."""
     if exit_code == 0:
         return ""
     return _with_last_words(f"signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}", errors)
 
 
-def _with_last_words(failure: str, errors: bytearray) -> str:
+def _with_last_words(failure: str, errors: str) -> str:
     """Return how a process failed, and the last line that it wrote to standard error."""
-    lines = [line.strip() for line in errors.decode(errors="replace").splitlines() if line.strip()]
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
     return f"{failure}: {lines[-1][:_LAST_WORDS]}" if lines else failure
 
 

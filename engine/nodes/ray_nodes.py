@@ -12,7 +12,7 @@ from typing import Any
 
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.extras import importing
-from capacity_tui.engine.nodes.launcher import NodeAnswer, Order
+from capacity_tui.engine.nodes.launcher import NodeAnswer, Order, failure_of
 from capacity_tui.engine.record import dataclass
 
 _LOOK_SECONDS = 0.2
@@ -92,9 +92,7 @@ def _answer(node: str, task: object) -> NodeAnswer:
         return NodeAnswer(node, failure=f"the task was lost: {' '.join(str(failure).split())[:200]}")
     if exit_code is None:
         return NodeAnswer(node, failure=error)
-    last = error.strip().splitlines()
-    failed = f"exit code {exit_code}{f': {last[-1][:200]}' if last else ''}" if exit_code else ""
-    return NodeAnswer(node, output, failed, exit_code, error)
+    return NodeAnswer(node, output, failure_of(exit_code, error), exit_code, error)
 
 
 LOCAL = "local"

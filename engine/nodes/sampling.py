@@ -39,7 +39,7 @@ from capacity_tui.engine.runs.sampling import (
     sample_of,
 )
 
-NODE_COUNTS = (2, 4, 8)
+NODE_COUNTS = (2, 4, 8)  # Sizes of groups of nodes that collectives are timed over
 # What starting Python and torch on a node may take, and a case beyond the time that it is given.
 START_SECONDS, SLOWNESS = 120.0, 6.0
 
@@ -87,11 +87,6 @@ class NodeGroup:
     group: Group
     samples: tuple[Sample, ...] = ()  # timings; the shape of each says its bytes, its processes and its nodes
     failure: str = ""  # why there are no samples; empty where there are
-
-
-def node_counts(nodes: int) -> tuple[int, ...]:
-    """Return the sizes of groups of nodes that collectives are timed over."""
-    return tuple(count for count in NODE_COUNTS if count <= nodes)
 
 
 def sample_group(launcher: Launcher, nodes: Sequence[str], sizes: Sequence[int], python: str) -> NodeGroup:
@@ -243,7 +238,7 @@ def sample_network(
         LauncherError: the launcher cannot be used, or reaches one node alone.
     """
     nodes = launcher.nodes()
-    counts = node_counts(len(nodes))
+    counts = [count for count in NODE_COUNTS if count <= len(nodes)]
     if not counts:
         raise LauncherError("one node alone has no network to others", hint="`sample collectives` times its own links")
     groups = []

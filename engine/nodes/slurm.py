@@ -86,19 +86,10 @@ class Slurm:
             partition = self.partition or next(iter(known[node].partitions), "") if node in known else self.partition
             queue = (f"--partition={partition}",) if partition else ()
             all_of_it = tuple(f"--gres={name}:{count}" for name, count in resources.items())
-            return (
-                *("srun", "--nodes=1", "--ntasks=1", f"--nodelist={node}", f"--immediate={_START_SECONDS}"),
-                *(
-                    "--job-name=capacity-tui",
-                    "--mem=0",
-                    "--overcommit",
-                    f"--time={max(1, round(order.seconds / 60) + 1)}",
-                ),
-                *all_of_it,
-                *queue,
-                "--",
-                *order.words,
-            )
+            minutes = max(1, round(order.seconds / 60) + 1)
+            step = ("srun", "--nodes=1", "--ntasks=1", f"--nodelist={node}", f"--immediate={_START_SECONDS}")
+            options = ("--job-name=capacity-tui", "--mem=0", "--overcommit", f"--time={minutes}")
+            return (*step, *options, *all_of_it, *queue, "--", *order.words)
 
         out_of_use = {node.name: node for node in known.values() if not node.is_usable}
         yield from (

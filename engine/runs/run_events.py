@@ -65,7 +65,7 @@ class RunFollower:
                 self._file.restarts, self._lines = 0, LineSplitter()
                 lines, from_start = [], True
             lines += self._lines.split(data)
-        return NewEvents(tuple(event for line in lines if (event := _event(line)) is not None), from_start)
+        return NewEvents(tuple(event for line in lines if (event := parsed_event(line)) is not None), from_start)
 
     def close(self) -> None:
         self._file.close()
@@ -76,7 +76,8 @@ class RunFollower:
         return data
 
 
-def _event(line: str) -> Event | None:
+def parsed_event(line: str) -> Event | None:
+    """Return the event of a line; None where it holds none."""
     try:
         document = json.loads(line)
     except ValueError:
@@ -92,7 +93,7 @@ def newest_look(folder: Path) -> Event:
             lines = file.read().decode("utf-8", "replace").splitlines()
     except OSError:
         return {}
-    events = (event for line in reversed(lines) if (event := _event(line)) is not None)
+    events = (event for line in reversed(lines) if (event := parsed_event(line)) is not None)
     return next((event for event in events if event.get("event") in LOOKS), {})
 
 
@@ -335,7 +336,7 @@ class RunWriter:
 
 def thinned(lines: Sequence[str], looks: int = THINNED_LOOKS) -> list[str]:
     """Return fewer lines of events: samples evenly over time with the newest of them, and the newest other events."""
-    entries = [(line, event) for line in lines if (event := _event(line)) is not None]
+    entries = [(line, event) for line in lines if (event := parsed_event(line)) is not None]
     repeated = [event_time(event) for _, event in entries if event.get("event") in LOOKS]
     step = (repeated[-1] - repeated[0]) / looks if repeated else 0.0
     spare = len(entries) - len(repeated) - _THINNED_EVENTS

@@ -129,8 +129,7 @@ class HostMemory:
 
     @property
     def total(self) -> float:
-        held = (self.workers, self.prefetched, self.pinned, self.shuffle_buffer, self.cache, self.offloaded)
-        return sum(held)
+        return sum((self.workers, self.prefetched, self.pinned, self.shuffle_buffer, self.cache, self.offloaded))
 
     @property
     def fits(self) -> bool | None:

@@ -13,7 +13,7 @@ from capacity_tui.engine.errors import Place, PlanError, StorageError
 from capacity_tui.engine.estimate import written_formula
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.corpus import NUMBER_TYPES, Chunks, Corpus, Counter, Read, Sentences, Tally
-from capacity_tui.engine.storage.pattern_store import HOLDS, MOST_LEVELS, PatternQuestion
+from capacity_tui.engine.storage.pattern_store import MOST_LEVELS, PatternQuestion, held_at
 from capacity_tui.engine.storage.zipf import LawFit, fit_law
 
 TIMES = (10.0, 100.0, 1000.0)  # How many times the text there is, deduplication is given for
@@ -164,7 +164,7 @@ def fit_corpus(
     widths = [question.chunk, *[question.fan_in or max(question.chunk, 2)] * (question.levels - 1)]
     levels = [
         _Counted(f"node{number}", holds, Chunks(width), Counter(question.kept))
-        for number, (width, holds) in enumerate(zip(widths, _holds(), strict=False))
+        for number, (width, holds) in enumerate(zip(widths, map(held_at, range(MOST_LEVELS)), strict=False))
     ]
     sentences = _Counted("sentences", "sentences", Sentences(corpus.sentence_ends), Counter(question.kept))
     complete = True
@@ -192,11 +192,6 @@ def fit_corpus(
     return CorpusFit(
         question, corpus.read, complete, fitted[0], tuple(fitted[1:-1]), fitted[-1] if corpus.has_sentences else None
     )
-
-
-def _holds() -> Iterator[str]:
-    yield from HOLDS
-    yield from (f"level {number + 1}" for number in range(len(HOLDS), MOST_LEVELS))
 
 
 _SOURCE = "the rule of hierarchical learning: chunks are repeated most, whole texts hardly ever"

@@ -39,6 +39,11 @@ _LARGEST = 1e18
 _EXPONENTS = (0.05, 5.0)
 
 
+def held_at(level: int) -> str:
+    """Return what the patterns of a level are in a text."""
+    return HOLDS[level] if level < len(HOLDS) else f"level {level + 1}"
+
+
 @dataclass(frozen=True, slots=True)
 class PatternQuestion:
     """A corpus, how it is cut into patterns, and what is known of them; what is not given the catalogue assumes.

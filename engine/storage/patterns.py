@@ -25,7 +25,7 @@ from capacity_tui.engine.storage.fitting import (
     stored_bytes,
     unique_patterns,
 )
-from capacity_tui.engine.storage.pattern_store import HOLDS, Known, PatternQuestion
+from capacity_tui.engine.storage.pattern_store import Known, PatternQuestion, held_at
 from capacity_tui.engine.storage.zipf import (
     distinct_in_large_samples,
     expected_distinct,
@@ -164,7 +164,7 @@ def _levels(known: Known) -> Iterator[PatternLevel]:
         low, high = known.overhead_range
         yield PatternLevel(
             f"node{number}",
-            HOLDS[number] if number < len(HOLDS) else f"level {number + 1}",
+            held_at(number),
             occurrences,
             deduplication,
             bounds,

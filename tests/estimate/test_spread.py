@@ -18,7 +18,7 @@ from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.estimate import resolve_plan, run_like, unsure_of, user_runs_of
 from capacity_tui.engine.machine import FitError, MeasuredRun
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.runs.accuracy.predictions import answered, figure_name, sign_of
+from capacity_tui.engine.runs.accuracy.predictions import answered
 from capacity_tui.engine.runs.accuracy.scoring import scored_measurements, unseen_predictions
 from capacity_tui.engine.uncertainty import (
     ErrorTerms,
@@ -30,6 +30,7 @@ from capacity_tui.engine.uncertainty import (
     spreads_here,
 )
 from capacity_tui.engine.uncertainty.user_runs import Bin, Bins
+from tools.calibrate.runs import figure_name, sign_of
 
 ROW = Reliability(
     id="some-step",

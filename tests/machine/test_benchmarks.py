@@ -23,7 +23,6 @@ from capacity_tui.engine.machine.benchmark import (
     Skipped,
     all_benchmarks,
     benchmark_report,
-    device_speed,
     io_speed,
     read_reports,
     run_benchmarks,
@@ -301,9 +300,9 @@ def test_measured_rates_replace_the_usual_shares(machine, tmp_path):
 
 def test_gpus_are_measured_by_type(machine, monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr(device_speed, "_devices", lambda torch: ("cpu:0",))
-    monkeypatch.setattr(device_speed, "ACCELERATOR_SMALLER", 64)
-    monkeypatch.setattr(device_speed, "COPY_BYTES", 1 << 20)
+    monkeypatch.setattr(all_benchmarks, "_devices", lambda torch: ("cpu:0",))
+    monkeypatch.setattr(all_benchmarks, "ACCELERATOR_SMALLER", 64)
+    monkeypatch.setattr(all_benchmarks, "COPY_BYTES", 1 << 20)
     report = run_benchmarks(machine, ("gpu",))
     names = {figure.id for figure in report.measured}
     assert names >= {"gpu.cpu:0.gemm.float32", "gpu.cpu:0.gemm.bfloat16", "gpu.cpu:0.copy"}

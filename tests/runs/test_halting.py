@@ -148,7 +148,7 @@ def test_a_run_goes_on_when_nothing_is_left_that_halted_it() -> None:
     assert last is not None
     assert (last.action, last.cause) == ("resume", "battery")
     assert halting.since == {}
-    assert last.data()["reason"] == "mains power is back"
+    assert last.reason == "mains power is back"
 
 
 def test_steps_on_battery_are_counted_from_when_the_power_went() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.runs.accuracy import evaluate, predictor
-from capacity_tui.engine.runs.accuracy.predictions import NAME, TRAINED, without_framework
 from capacity_tui.engine.runs.accuracy.published import field
 from capacity_tui.engine.runs.accuracy.scoring import scored_measurements
+from tools.calibrate.runs import NAME, TRAINED, without_framework
 
 
 def test_only_the_name_is_withheld() -> None:

@@ -10,7 +10,7 @@ import pytest
 from capacity_tui.engine.compat import HardwareAnalyzerV2, StorageEstimator
 from capacity_tui.engine.compat.learning import Alias
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.machine.benchmark import benchmark_report, device_speed, io_speed
+from capacity_tui.engine.machine.benchmark import all_benchmarks, benchmark_report, io_speed
 
 PAGE = (Path(__file__).parents[2] / "docs" / "learning.md").read_text("utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -21,8 +21,8 @@ def quick(monkeypatch):
     monkeypatch.setattr(benchmark_report, "ENOUGH_SECONDS", 0.02)
     monkeypatch.setattr(io_speed, "FILE_BYTES", 16 << 20)
     monkeypatch.setattr(io_speed, "RANDOM_SECONDS", 0.02)
-    monkeypatch.setattr(device_speed, "MOST_BYTES", 1 << 20)
-    monkeypatch.setattr(device_speed, "SMALLER", 128)
+    monkeypatch.setattr(all_benchmarks, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(all_benchmarks, "SMALLER", 128)
 
 
 def said(name: str, capsys) -> str:

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.runs.accuracy.predictions import answered, figure_name, sign_of
+from capacity_tui.engine.runs.accuracy.predictions import answered
 from capacity_tui.engine.runs.accuracy.published import Measurement
 from capacity_tui.engine.uncertainty.user_runs import Bin
 from tools.calibrate.constants import spread_priors
 from tools.calibrate.fitting import Fit, Floats
-from tools.calibrate.runs import Run
+from tools.calibrate.runs import Run, figure_name, sign_of
 from tools.calibrate.spreads import Errors, Fitted, Sample
 
 

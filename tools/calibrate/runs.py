@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolve_plan
+from capacity_tui.engine.estimate import Estimate, ResolvedPlan, estimate_resolved, resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import engine_row, kernel_id, published_in_blocks, vendor_of
 from capacity_tui.engine.estimate.timing.attention import attention_kernel
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
+from capacity_tui.engine.keys import SERVING, Key
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.runs.accuracy import Kind
-from capacity_tui.engine.runs.accuracy.predictions import estimated_figure, measured_figure, without_framework
-from capacity_tui.engine.runs.accuracy.published import Measurement
+from capacity_tui.engine.runs.accuracy.predictions import answered, measured_figure
+from capacity_tui.engine.runs.accuracy.published import Measurement, field
 from capacity_tui.engine.runs.accuracy.scoring import scored_measurements
+from capacity_tui.engine.uncertainty import FigureName, Interval
 from tools.calibrate.constants import Constant, software_families
 
 
@@ -100,3 +103,40 @@ def _run(measurement: Measurement, catalog: Catalog) -> Run:
         rows["frameworks"] = software.id
         rows["attention_kernels"] = attention_kernel(plan.training.attention, cluster.device, software, catalog).id
     return Run(measurement, rows, resolved)
+
+
+def estimated_figure(measurement: Measurement, catalog: Catalog) -> Interval:
+    """Return the figure that was measured as a catalogue estimates it; an array where its constants are arrays.
+
+    Raises:
+        PlanError: the figure is none that an estimate gives, or the run cannot be.
+    """
+    return measured_figure(answered(measurement, catalog).estimate, measurement)
+
+
+def figure_name(estimate: Estimate, quantity: str) -> FigureName:
+    """Return which of an estimate's ranges a measured quantity has."""
+    if quantity.endswith("_bytes"):
+        return "memory"
+    return "step" if estimate.ranges is None else estimate.ranges.figure(f"{SERVING}.{quantity}")
+
+
+def sign_of(quantity: str) -> int:
+    """Return 1 for a time or for bytes, -1 for a rate, which has the inverse range of its time."""
+    return -1 if quantity.endswith("_per_second") else 1
+
+
+NAME = Key.TRAINING_FRAMEWORK
+TRAINED: tuple[Kind, ...] = ("train_time", "finetune_time", "train_memory", "finetune_memory")
+"""Kinds of figures that training software decides."""
+
+
+def without_framework(measurement: Measurement) -> Measurement:
+    """Return a measurement whose plan does not name its training software; all else stays as it was written down."""
+    if field(measurement.plan, NAME) is None:
+        return measurement
+    section, _, key = NAME.partition(".")
+    named = cast("Mapping[str, object]", measurement.plan[section])
+    unnamed = {name: value for name, value in named.items() if name != key}
+    tags = {**measurement.tags, "framework": ""}
+    return replace(measurement, plan={**measurement.plan, section: unnamed}, tags=tags)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.fleet.migration.throughput import Throughput
 
 NO_SPOT_FOR_SERVING = "interactive serving does not run on spot capacity"
-PERFORMANCE, PERFORMANCE_PERCENT = "performance_ratio", "performance_percent"
 
 
 performance_ratio = written_formula()  # How many times the current machine's work another one does

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, fields
 from functools import cache
 from typing import Literal, TypeAlias, get_args
 
@@ -265,18 +265,8 @@ def question_of_job(job: JobWords, catalog: Catalog) -> MigrationQuestion:
         name = catalog.precisions.find(job.precision).id
         change |= {WEIGHTS: name} if kind in ("infer", "batch_infer") else {PRECISION: name}
     plan = job.model if isinstance(job.model, Plan) else _plan(job.model, kind)
-    return MigrationQuestion(
-        plan=edited(plan, change, catalog).plan if change else plan,
-        kind=kind,
-        hours=job.hours,
-        spot=job.spot,
-        region=job.region,
-        commitment=job.commitment,
-        instances=job.instances,
-        data_bytes=job.data_bytes,
-        goal=job.goal,
-        mode=job.mode,
-    )
+    same = {entry.name: getattr(job, entry.name) for entry in fields(MigrationQuestion) if entry.name != "plan"}
+    return MigrationQuestion(edited(plan, change, catalog).plan if change else plan, **{**same, "kind": kind})
 
 
 def question_of_workload(row: Workload, catalog: Catalog) -> MigrationQuestion:

@@ -12,7 +12,6 @@ from capacity_tui.engine.fleet.migration.question import (
     Level,
     Migration,
     MigrationQuestion,
-    Recommendation,
     ends,
     machines,
     money,
@@ -50,27 +49,18 @@ def judged(question: MigrationQuestion, current: Alternative, alternatives: Sequ
     if not current.fits:
         advice = first_machines(current, tuned, ordered, usable)
         stays = tuned is not None or any(remedy.is_enough for remedy in current.remedies[:1])
-        reasons = tuple(_first_reasons(current, tuned, usable))
-        return _migration(current, ordered, reasons, advice, usable[0] if usable and not stays else None)
-    worth = tuple(alternative for alternative in usable if is_worth_it(question, alternative, tuned))
-    why_not = tuple(_staying(question, current, tuned, ordered))
-    faster = surely_faster(current, usable)
-    advice = recommendations(question, current, ordered, worth, faster, why_not)
-    if question.goal == "performance":
-        reasons = tuple(_for_speed(current, faster))
-        return _migration(current, ordered, reasons, advice, fastest(faster) if faster else None)
-    if worth:
-        return _migration(current, ordered, tuple(_moving(worth[0])), advice, worth[0])
-    return _migration(current, ordered, why_not, advice, None)
-
-
-def _migration(
-    current: Alternative,
-    ordered: tuple[Alternative, ...],
-    reasons: tuple[str, ...],
-    advice: tuple[Recommendation, ...],
-    goes_to: Alternative | None,
-) -> Migration:
+        goes_to, reasons = usable[0] if usable and not stays else None, tuple(_first_reasons(current, tuned, usable))
+    else:
+        worth = tuple(alternative for alternative in usable if is_worth_it(question, alternative, tuned))
+        why_not = tuple(_staying(question, current, tuned, ordered))
+        faster = surely_faster(current, usable)
+        advice = recommendations(question, current, ordered, worth, faster, why_not)
+        if question.goal == "performance":
+            goes_to, reasons = fastest(faster) if faster else None, tuple(_for_speed(current, faster))
+        elif worth:
+            goes_to, reasons = worth[0], tuple(_moving(worth[0]))
+        else:
+            goes_to, reasons = None, why_not
     return Migration(current, ordered, "stay" if goes_to is None else "move", reasons, advice, goes_to)
 
 

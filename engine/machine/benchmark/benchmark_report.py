@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from capacity_tui.engine.files import data_folder, make_folder, write_atomically
 from capacity_tui.engine.machine.facts import Fact, missing
 from capacity_tui.engine.machine.machine import Accelerator, Machine, MeasuredFacts
 from capacity_tui.engine.machine.sample import Counters
 from capacity_tui.engine.machine.vendors.vendor import GpuSample
-from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.record import dataclass, record_of_data
 
 Verdict = Literal["adequate", "at its limit", "inadequate", "not known"]
 BUSY_PERCENT = 80.0  # a GPU below this is not under load
@@ -343,19 +343,9 @@ def _read(path: Path) -> BenchmarkReport | None:
         return None
 
 
-def _report(data: Mapping[str, Any]) -> BenchmarkReport:
-    figures = [Measurement(**{**figure, "spread": Spread(**figure["spread"])}) for figure in data["measured"]]
-    for figure in figures:
+def _report(data: object) -> BenchmarkReport:
+    report = record_of_data(BenchmarkReport, data)
+    for figure in report.measured:
         if not 0 < figure.spread.median < MOST:
             raise ValueError(f"{figure.id}: {figure.spread.median!r} is no rate of a machine")
-    return BenchmarkReport(
-        date=str(data["date"]),
-        processor=str(data["processor"]),
-        threads=int(data["threads"]),
-        devices=tuple(str(name) for name in data["devices"]),
-        complete=bool(data["complete"]),
-        measured=tuple(figures),
-        skipped=tuple(Skipped(**entry) for entry in data["skipped"]),
-        cooling=tuple(Cooling(**entry) for entry in data.get("cooling", ())),
-        busy_share=data.get("busy_share"),
-    )
+    return report

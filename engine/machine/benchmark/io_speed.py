@@ -71,51 +71,40 @@ def _measure(conditions: Conditions, handle: int, how: str) -> Iterator[Measurem
     block = mmap.mmap(-1, CHUNK_BYTES)  # aligned to a page, as direct I/O wants it
     block.write(random.Random(0).randbytes(CHUNK_BYTES))  # noqa: S311 - disks that compress must not look fast
     sizes = f"{FILE_BYTES >> 20} MiB in pieces of {CHUNK_BYTES >> 20} MiB, {how}"
-    written = _pieces(conditions, handle, block, write=True)
-    yield Measurement("disk.write", "disk write, sequential", "B/s", spread(written), sizes)
-    _forget(handle)
-    read = _pieces(conditions, handle, block, write=False)
-    yield Measurement("disk.read", "disk read, sequential", "B/s", spread(read), sizes)
-    _forget(handle)
     page = memoryview(block)[:PAGE_BYTES]
     single = f"{PAGE_BYTES} bytes one after the other, {how}"
-    latencies = spread(_random(conditions, handle, page, write=False))
-    yield Measurement("disk.random_read", "disk read, random", "1/s", latencies, single)
-    latencies = spread(_random(conditions, handle, page, write=True))
-    yield Measurement("disk.random_write", "disk write, random", "1/s", latencies, single)
+    for does in ("write", "read"):
+        seconds = [_access(conditions, handle, block, at, does) for at in range(0, FILE_BYTES, CHUNK_BYTES)]
+        rates = spread([CHUNK_BYTES / taken for taken in seconds])
+        yield Measurement(f"disk.{does}", f"disk {does}, sequential", "B/s", rates, sizes)
+        _forget(handle)
+    for does in ("read", "write"):
+        rates = spread([1 / taken for taken in _random_accesses(conditions, handle, page, does)])
+        yield Measurement(f"disk.random_{does}", f"disk {does}, random", "1/s", rates, single)
     page.release()
     block.close()
 
 
-def _pieces(conditions: Conditions, handle: int, block: mmap.mmap, write: bool) -> list[float]:
-    rates = []
-    for offset in range(0, FILE_BYTES, CHUNK_BYTES):
-        conditions.check()
-        started = time.perf_counter()
-        if write:
-            os.pwrite(handle, block, offset)
-            os.fsync(handle)
-        else:
-            os.preadv(handle, [block], offset)
-        rates.append(CHUNK_BYTES / max(time.perf_counter() - started, 1e-9))
-    return rates
+def _access(conditions: Conditions, handle: int, buffer: mmap.mmap | memoryview, offset: int, does: str) -> float:
+    """Return the seconds that writing a buffer, flushed to the disk, or reading it takes."""
+    conditions.check()
+    started = time.perf_counter()
+    if does == "write":
+        os.pwrite(handle, buffer, offset)
+        os.fsync(handle)
+    else:
+        os.preadv(handle, [buffer], offset)
+    return max(time.perf_counter() - started, 1e-9)
 
 
-def _random(conditions: Conditions, handle: int, page: memoryview, write: bool) -> list[float]:
+def _random_accesses(conditions: Conditions, handle: int, page: memoryview, does: str) -> list[float]:
     places = random.Random(1)  # noqa: S311 - any spread of places will do
     end = time.perf_counter() + RANDOM_SECONDS
-    rates: list[float] = []
-    while len(rates) < RANDOM_ACCESSES and (time.perf_counter() < end or not rates):
-        conditions.check()
+    seconds: list[float] = []
+    while len(seconds) < RANDOM_ACCESSES and (time.perf_counter() < end or not seconds):
         offset = places.randrange(FILE_BYTES // PAGE_BYTES) * PAGE_BYTES
-        started = time.perf_counter()
-        if write:
-            os.pwrite(handle, page, offset)
-            os.fsync(handle)
-        else:
-            os.preadv(handle, [page], offset)
-        rates.append(1 / max(time.perf_counter() - started, 1e-9))
-    return rates
+        seconds.append(_access(conditions, handle, page, offset, does))
+    return seconds
 
 
 def _forget(handle: int) -> None:

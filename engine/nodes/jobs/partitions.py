@@ -91,17 +91,9 @@ def is_same_device(kind: str, device: str) -> bool:
     if any(map(_SLICE.fullmatch, partition_type)):
         return False
     chip = _chip(partition_type)
-    return (
-        bool(chip)
-        and _chip(device_type).removesuffix(chip) in _SERIES
-        and not any(
-            required and known and not required & known
-            for required, known in (
-                (_matching(_SIZE, partition_type), _matching(_SIZE, device_type)),
-                (_matching(_FORM, partition_type), _matching(_FORM, device_type)),
-            )
-        )
-    )
+    traits = ([_matching(kind, words) for words in (partition_type, device_type)] for kind in (_SIZE, _FORM))
+    contradict = any(required and known and not required & known for required, known in traits)
+    return bool(chip) and _chip(device_type).removesuffix(chip) in _SERIES and not contradict
 
 
 def _chip(words: Sequence[str]) -> str:
@@ -135,16 +127,10 @@ def _reasons(partition: Partition, request: JobRequest) -> Iterator[str]:
         gone = ", ".join(f"{node.name} ({node.state})" for node in able if not node.is_usable)
         yield f"only {len(usable)} of {request.nodes} nodes are up: {gone}"
     limit = partition.most_seconds
-    if (
-        limit is not None
-        and request.limit_seconds is not None
-        and limit < request.limit_seconds
-        and not request.resumes
-    ):
-        yield (
-            f"a job may run {format_seconds(limit)} there, this one asks {format_seconds(request.limit_seconds)}: "
-            "with --checkpoints it goes on in several turns"
-        )
+    if limit is not None and request.is_cut(limit) and not request.resumes:
+        wanted = format_seconds(request.limit_seconds or limit)
+        turns = "with --checkpoints it goes on in several turns"
+        yield f"a job may run {format_seconds(limit)} there, this one asks {wanted}: {turns}"
     if limit is not None and request.is_cut(limit) and limit <= SHORTEST_TURN_SECONDS:
         yield (
             f"a job may run {format_seconds(limit)} there: a turn of up to {format_seconds(SHORTEST_TURN_SECONDS)} "

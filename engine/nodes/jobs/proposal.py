@@ -149,17 +149,8 @@ def _offer(
         kind = type_in(partition, request)
         script = batch_script(partition_request, launch, options, plan_text, partition.name, kind, most)
         start, nodes, reason = start_of_script(script)
-    return Offer(
-        partition.name,
-        partition_request,
-        "" if reason else script,
-        reason,
-        start,
-        nodes,
-        most,
-        request.turns(most),
-        cost,
-    )
+    script, turns = "" if reason else script, request.turns(most)
+    return Offer(partition.name, partition_request, script, reason, start, nodes, most, turns, cost)
 
 
 def start_of_script(script: str) -> tuple[str | None, str, str]:
@@ -173,15 +164,6 @@ def start_of_script(script: str) -> tuple[str | None, str, str]:
         return None, "", ""
     why = _REFUSED.search(text)
     return None, "", f"Slurm: {(why['why'] if why else text.strip() or 'no reason given')[:200]}"
-
-
-def chosen_or_refused(proposal: JobProposal) -> Offer:
-    """Return the partition that is chosen; raises QueueError if none can take the job."""
-    chosen = proposal.chosen
-    if chosen is None:
-        reasons = "; ".join(f"{offer.partition}: {offer.why_not}" for offer in proposal.offers)
-        raise QueueError("no partition can take this job", reasons, "`cluster submit` without --submit lists them")
-    return chosen
 
 
 def _by_start(offer: Offer) -> tuple[bool, str, float]:

@@ -21,7 +21,6 @@ from capacity_tui.engine.nodes.jobs.proposal import (
     JobProposal,
     JobSettings,
     Offer,
-    chosen_or_refused,
     hosts_proposal,
     launch_of,
     limit_text,
@@ -106,9 +105,8 @@ def _read() -> Iterator[SubmittedJob]:
     for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():
         try:
             data = json.loads(file.read_text(encoding="utf-8"))
-            # Files of earlier versions say by another name whether it was reported.
-            yield record_of_data(SubmittedJob, {"is_reported": data.get("told", False), **data})
-        except (OSError, ValueError, AttributeError, TypeError):
+            yield record_of_data(SubmittedJob, data)
+        except (OSError, ValueError, TypeError):
             continue
 
 
@@ -185,7 +183,10 @@ def submit_job(proposal: JobProposal, answer: Answer, queue: JobQueue) -> JobPro
         QueueError: no partition can take it, or the queue refuses it.
         StorageError: what is predicted cannot be kept; the job is submitted.
     """
-    chosen = chosen_or_refused(proposal)
+    chosen = proposal.chosen
+    if chosen is None:
+        reasons = "; ".join(f"{offer.partition}: {offer.why_not}" for offer in proposal.offers)
+        raise QueueError("no partition can take this job", reasons, "`cluster submit` without --submit lists them")
     cluster = queue.cluster()
     job, uid = queue.submit(chosen.script)
     entry = history_entry(answer, "run", details={"command": list(proposal.launch.words)})

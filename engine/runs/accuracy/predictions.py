@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -13,10 +12,10 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import METRICS, Answer, Estimate, MemoryEstimate, estimate_plan
 from capacity_tui.engine.estimate.serving import CLAIMED
-from capacity_tui.engine.keys import SERVING, Figure, Key
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.runs.accuracy.published import DESCRIBED, Kind, Measurement, field, parallelism_class
+from capacity_tui.engine.runs.accuracy.published import DESCRIBED, Kind, Measurement, parallelism_class
 from capacity_tui.engine.runs.accuracy.scoring import (
     GROUPS,
     AccuracyReport,
@@ -25,7 +24,7 @@ from capacity_tui.engine.runs.accuracy.scoring import (
     evaluate,
     scored_measurements,
 )
-from capacity_tui.engine.uncertainty import FigureName, Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -73,15 +72,6 @@ def prediction(estimate: Estimate, measurement: Measurement) -> Prediction:
     return Prediction(float(figure.value), float(figure.low), float(figure.high), estimate.verdict)
 
 
-def estimated_figure(measurement: Measurement, catalog: Catalog) -> Interval:
-    """Return the figure that was measured as a catalogue estimates it; an array where its constants are arrays.
-
-    Raises:
-        PlanError: the figure is none that an estimate gives, or the run cannot be.
-    """
-    return measured_figure(answered(measurement, catalog).estimate, measurement)
-
-
 def measured_figure(estimate: Estimate, measurement: Measurement) -> Interval:
     """Return the figure of an estimate that was measured; raises PlanError where it gives no such figure."""
     if measurement.quantity == _CLAIMED:
@@ -89,18 +79,6 @@ def measured_figure(estimate: Estimate, measurement: Measurement) -> Interval:
     if measurement.quantity.endswith(_BYTES):
         return counted_memory(estimate.memory, measurement.quantity, measurement.tags.get("rank", ""))
     return _time_or_speed(estimate, measurement.quantity)
-
-
-def figure_name(estimate: Estimate, quantity: str) -> FigureName:
-    """Return which of an estimate's ranges a measured quantity has."""
-    if quantity.endswith(_BYTES):
-        return "memory"
-    return "step" if estimate.ranges is None else estimate.ranges.figure(f"{SERVING}.{quantity}")
-
-
-def sign_of(quantity: str) -> int:
-    """Return 1 for a time or for bytes, -1 for a rate, which has the inverse range of its time."""
-    return -1 if quantity.endswith("_per_second") else 1
 
 
 def answered(measurement: Measurement, catalog: Catalog, machine: Machine | None = None) -> Answer:
@@ -230,22 +208,6 @@ def _with(judged: Sequence[Judgement], verdict: Verdict) -> tuple[Judgement, ...
 def share(judged: Sequence[Judgement], verdict: Verdict) -> float:
     """Return the share of runs with a verdict; 0 of none."""
     return len(_with(judged, verdict)) / len(judged) if judged else 0.0
-
-
-NAME = Key.TRAINING_FRAMEWORK
-TRAINED: tuple[Kind, ...] = ("train_time", "finetune_time", "train_memory", "finetune_memory")
-"""Kinds of figures that training software decides."""
-
-
-def without_framework(measurement: Measurement) -> Measurement:
-    """Return a measurement whose plan does not name its training software; all else stays as it was written down."""
-    if field(measurement.plan, NAME) is None:
-        return measurement
-    section, _, key = NAME.partition(".")
-    named = cast("Mapping[str, object]", measurement.plan[section])
-    unnamed = {name: value for name, value in named.items() if name != key}
-    tags = {**measurement.tags, "framework": ""}
-    return replace(measurement, plan={**measurement.plan, section: unnamed}, tags=tags)
 
 
 SOURCE = "own runs"

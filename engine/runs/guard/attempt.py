@@ -6,7 +6,6 @@ later, and writes down its number first and the exit code last.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -31,6 +30,7 @@ from capacity_tui.engine.runs.live_run import ProcessIdentity, identity_of
 from capacity_tui.engine.runs.logs.line_reader import LONGEST_LINE, LineReader, LogEntry
 from capacity_tui.engine.runs.logs.sources import FollowedFile, LineSplitter
 from capacity_tui.engine.runs.monitor.run_monitor import RunState
+from capacity_tui.engine.runs.run_events import parsed_event
 
 RUN_VARIABLE, ATTEMPT_VARIABLE = "CAPACITY_TUI_RUN_ID", "CAPACITY_TUI_RUN_ATTEMPT"
 """Variables that mark the processes of an attempt, regardless of their parents."""
@@ -60,10 +60,7 @@ class Attempt:
     @property
     def pid(self) -> int | None:
         """Number of its first process; None where that never started."""
-        with suppress(OSError, ValueError):
-            text = (self.folder / keeper.PID).read_text()
-            return int(text) if text.endswith("\n") else None
-        return None
+        return self._written(keeper.PID)
 
     @property
     def exit_code(self) -> int | None:
@@ -71,12 +68,7 @@ class Attempt:
 
         Whoever started it knows by itself, whatever the disk did; others read what was written down.
         """
-        if self._reaped_exit_code is not None:
-            return self._reaped_exit_code
-        with suppress(OSError, ValueError):
-            text = (self.folder / keeper.EXIT_CODE).read_text()
-            return int(text) if text.endswith("\n") else None
-        return None
+        return self._written(keeper.EXIT_CODE) if self._reaped_exit_code is None else self._reaped_exit_code
 
     @property
     def goes_on(self) -> bool:
@@ -182,6 +174,13 @@ class Attempt:
                     process.kill()
             self.wait(_POLL_SECONDS)
             time.sleep(_POLL_SECONDS)
+
+    def _written(self, name: str) -> int | None:
+        """Return a number that the keeper has written down whole."""
+        with suppress(OSError, ValueError):
+            text = (self.folder / name).read_text()
+            return int(text) if text.endswith("\n") else None
+        return None
 
     def _reap(self) -> None:
         """Take the exit code of a first process that this one started, and that has ended."""
@@ -376,8 +375,8 @@ class TrainerWords:
         events: list[Mapping[str, object]] = []
         while data := self._file.read():
             for line in self._lines.split(data):
-                event = _event(line)
-                if event is None:
+                event = parsed_event(line)
+                if event is None or "event" not in event:
                     entries += [entry for entry in (self._reader.read(line),) if entry is not None]
                 else:
                     events.append(event)
@@ -386,11 +385,3 @@ class TrainerWords:
 
     def close(self) -> None:
         self._file.close()
-
-
-def _event(line: str) -> Mapping[str, object] | None:
-    try:
-        document = json.loads(line)
-    except ValueError:
-        return None
-    return document if isinstance(document, dict) and "event" in document else None

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -292,13 +292,7 @@ class Following:
         if interval is None or abs(interval.seconds - self._interval) <= _SAME_INTERVAL * self._interval:
             return
         self._interval = interval.seconds
-        event = {
-            "event": "save_interval",
-            "seconds": interval.seconds,
-            "steps": interval.steps,
-            "reason": interval.reason,
-        }
-        self._listeners.event(event)
+        self._listeners.event({"event": "save_interval", **asdict(interval)})
         with suppress(CapacityError):
             write_atomically(self._attempt.folder / SAVE_EVERY, f"{interval.seconds}\n", overwrite=True)
 

@@ -8,6 +8,7 @@ import re
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from glob import escape
 from pathlib import Path
 from typing import BinaryIO
 
@@ -140,7 +141,8 @@ def _is_complete(checkpoint: Checkpoint, kind: CheckpointFiles) -> bool:
         return False
     if kind.last is not None and not _is_behind(path.parent / kind.last, checkpoint.saved_at):
         return False
-    markers = [glob.format(name=_glob_safe(path.stem if path.is_file() else path.name)) for glob in kind.unfinished]
+    name = escape(path.stem if path.is_file() else path.name)
+    markers = [glob.format(name=name) for glob in kind.unfinished]
     if any(any(folder.glob(glob)) for glob in markers for folder in (path.parent, path) if folder.is_dir()):
         return False
     return all(map(is_whole, _files(path)))
@@ -168,10 +170,6 @@ def _is_named(checkpoint: Checkpoint, newest: Path) -> bool:
 
 def _files(path: Path) -> list[Path]:
     return [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-
-
-def _glob_safe(name: str) -> str:
-    return re.sub(r"([*?\[])", r"[\1]", name)
 
 
 _ARCHIVE = b"PK\x03\x04"  # What archives begin with; torch writes its files as such, with a record at their end

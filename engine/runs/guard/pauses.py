@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import asdict, field
 from typing import Literal
 
 import numpy as np
@@ -31,10 +31,6 @@ class PauseAction:
     action: Literal["pause", "resume"]
     cause: Literal["heat", "battery"]
     reason: str
-
-    def data(self) -> dict[str, object]:
-        """Return this as plain data, as announced and stored."""
-        return {"action": self.action, "cause": self.cause, "reason": self.reason}
 
 
 NUMBERS = "recovery.yaml"
@@ -277,7 +273,7 @@ class PauseControl:
             self._halt()
         elif move.action == "resume":
             self.over()
-        self._announce({"event": move.action, **move.data()})
+        self._announce({"event": move.action, **asdict(move)})
 
     def over(self) -> None:
         """Resume it, whatever it was paused for."""

@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 
@@ -31,7 +31,6 @@ from capacity_tui.engine.runs.guard.attempt_monitor import (
     write_copies,
 )
 from capacity_tui.engine.runs.guard.checkpoints import CheckpointFolder
-from capacity_tui.engine.runs.guard.failures import Failure
 from capacity_tui.engine.runs.guard.pauses import Pause, battery_plan, supply_now
 from capacity_tui.engine.runs.guard.placeholders import CHECKPOINT, variable_of
 from capacity_tui.engine.runs.guard.recovery_policy import Step, next_step, smaller_batch, why_no_step
@@ -123,14 +122,15 @@ class Supervisor:
         if self._asked_to_end:
             return False
         if ended.failure is not None:
-            self._announce({"event": "failure", **_failure_data(ended.failure)})
+            self._announce({"event": "failure", **asdict(ended.failure), "where": ended.failure.where or None})
         is_killed = ended.failure is not None and ended.failure.kind == "killed"
         if is_killed and (why := why_not_from_checkpoint(self._order)):
             self._announce({"event": "no_step", "reason": f"not started again: {why}"})
             return False
         step = self._step_behind(ended)
         if step is None:
-            self._tell_why_it_ends(ended.failure)
+            if ended.failure is not None and (why := why_no_step(self._answer, ended.failure, self._order.steps)):
+                self._announce({"event": "no_step", "reason": why})
             return False
         self._announce({"event": "step", **step.data()})
         unread = keys_not_taken(self._order, step.change)
@@ -140,11 +140,6 @@ class Supervisor:
             )
         self._order, self._answer = self._order.next(step.plan, step.data()), step.answer
         return True
-
-    def _tell_why_it_ends(self, failure: Failure | None) -> None:
-        reason = "" if failure is None else why_no_step(self._answer, failure, self._order.steps)
-        if reason:
-            self._announce({"event": "no_step", "reason": reason})
 
     def _step_behind(self, ended: AttemptEnd) -> Step | None:
         """Return what is changed for another attempt; None where there is to be none."""
@@ -209,16 +204,6 @@ class Supervisor:
         pause = Pause(pids)
         os.kill(os.getpid(), signal.SIGSTOP)
         pause.over()
-
-
-def _failure_data(failure: Failure) -> dict[str, object]:
-    return {
-        "kind": failure.kind,
-        "name": failure.name,
-        "where": failure.where or None,
-        "device": failure.device,
-        "evidence": failure.evidence,
-    }
 
 
 @contextmanager

@@ -155,7 +155,7 @@ class LogEntry:
 
 
 _PAIR = re.compile(rf"""['"]([^'"\n]{{1,200}})['"]\s*:\s*['"]?({NUMBER})(?=['"\s,}}\]]|$)""", re.IGNORECASE)
-_PLAIN_NUMBER = re.compile(NUMBER, re.IGNORECASE)
+_NUMBER = re.compile(NUMBER, re.IGNORECASE)
 
 # Averages over all steps, and figures of other work than the training itself.
 _OTHER_WORK = frozenset({"eval", "evaluation", "val", "valid", "validation", "test"})
@@ -240,13 +240,12 @@ def _number(value: object, unit: str) -> float | None:
         return None
     if isinstance(value, int | float):
         return in_basic_units(repr(float(value)) if abs(value) < 1e300 else "nan", unit)
-    if isinstance(value, str) and len(value) <= _LONGEST_TEXT and _PLAIN_NUMBER.fullmatch(value.strip()):
+    if isinstance(value, str) and len(value) <= _LONGEST_TEXT and _NUMBER.fullmatch(value.strip()):
         return in_basic_units(value.strip(), unit)
     return None
 
 
 _JSON = re.compile(r"(?:(?P<figure>\w+)=)?json:(?P<key>.+)", re.DOTALL)
-_FIRST_NUMBER = re.compile(NUMBER, re.IGNORECASE)
 _FORMS = "a regular expression with a group such as (?P<loss>[0-9.]+), or loss=json:KEY"
 
 
@@ -315,7 +314,7 @@ def _known(figure: str) -> str:
 
 
 def _first_number(text: str) -> float | None:
-    match = _FIRST_NUMBER.search(text)
+    match = _NUMBER.search(text)
     return None if match is None else in_basic_units(match[0], "number")
 
 

@@ -170,7 +170,8 @@ class RunCurve:
         if "memory_bytes" in figures:
             self.peak_bytes = max(self.peak_bytes or 0.0, figures["memory_bytes"])
         if "epoch_step" in figures:
-            figures.setdefault("step", self._whole_step(figures))
+            before = figures.get("epoch", 0.0) * figures.get("epoch_steps", 0.0)
+            figures.setdefault("step", before + figures["epoch_step"])
         self.latest.update(figures)
         step = figures.pop("step", None)
         logged_at = self.clock.corrected(math.nan if entry.at_seconds is None else entry.at_seconds, arrived_at)
@@ -213,9 +214,6 @@ class RunCurve:
             self.points[index:] = [Point(step, figures)]
         elif known is not None:
             known.figures.update(figures)
-
-    def _whole_step(self, figures: dict[str, float]) -> float:
-        return figures.get("epoch", 0.0) * figures.get("epoch_steps", 0.0) + figures["epoch_step"]
 
 
 _WARM_UP_SHARE = 0.1  # The first steps compile, allocate and fill caches

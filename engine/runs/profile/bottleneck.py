@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from capacity_tui.engine.catalog import parse_shipped
@@ -121,7 +121,7 @@ def _uses(usage: Usage, latency_ms: float | None) -> dict[str, float | None]:
             _sum(usage.mean("read_bytes_per_second"), usage.mean("write_bytes_per_second")),
         ),
         "network": latency_ms,
-        "gpu": _utilization(tuple(_used(usage))),
+        "gpu": _mean(_used(usage), "utilization_percent"),
     }
 
 
@@ -141,11 +141,6 @@ def _used(usage: Usage) -> Iterator[GpuUsage]:
         busy = gpu.numbers["utilization_percent"].mean or 0.0
         if used_bytes or (used_bytes is None and busy >= rules().gpu["used_percent"]):
             yield gpu
-
-
-def _utilization(gpus: tuple[GpuUsage, ...]) -> float | None:
-    known = [mean for gpu in gpus if (mean := gpu.numbers["utilization_percent"].mean) is not None]
-    return sum(known) / len(known) if known else None
 
 
 def _evidence(name: str, usage: Usage, use: float, limit: float) -> str:
@@ -187,7 +182,7 @@ def _gpu_findings(
 ) -> Iterator[Finding]:
     """Yield what GPUs waited for or were throttled by, the worst first."""
     rule = rules().gpu
-    busy = _utilization(gpus)
+    busy = _mean(gpus, "utilization_percent")
     if busy is None:
         return
     filled = tuple(_full(gpus, rule["full_share"]))
@@ -245,7 +240,7 @@ def _full(gpus: tuple[GpuUsage, ...], least: float) -> Iterator[Finding]:
             yield Finding("gpu_memory", min(1.0, used / total), evidence)
 
 
-def _mean(gpus: tuple[GpuUsage, ...], name: str) -> float | None:
+def _mean(gpus: Iterable[GpuUsage], name: str) -> float | None:
     known = [mean for gpu in gpus if (mean := gpu.numbers[name].mean) is not None]
     return sum(known) / len(known) if known else None
 

@@ -67,7 +67,7 @@ class ProfilingEngine:
         self.stages = Stages()
         self._pid = os.getpid() if pid is None else pid
         self._thresholds = thresholds
-        self._seen = seen or _nobody
+        self._seen = seen
         self._latency = LatencyProbe(url, sampling_interval) if url else None
         self._account = Account()
         self._timeline = Timeline()
@@ -204,16 +204,13 @@ class ProfilingEngine:
             self._tell(snapshot)
 
     def _tell(self, snapshot: ResourceSnapshot) -> None:
-        """Call the listener; one that fails is not called again."""
+        """Call the listener, if any; one that fails is not called again."""
         try:
-            self._seen(snapshot)
+            if self._seen is not None:
+                self._seen(snapshot)
         except Exception as error:
-            self._seen = _nobody
+            self._seen = None
             self._problems.append(str(error))
-
-
-def _nobody(_: ResourceSnapshot) -> None:
-    pass
 
 
 class WorkInOutput:

@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
 from capacity_tui.engine.machine import Counters
@@ -19,11 +19,6 @@ from capacity_tui.engine.runs.profile.snapshots import GPU_NUMBERS, NUMBERS, Gpu
 
 THROTTLED_BY_CHOICE = ("application clocks", "display clocks", "sync boost")
 """A limit that was set, not one that throttles a device."""
-_COUNTED: Mapping[str, Callable[[Ended], float | None]] = {
-    "cpu_seconds": lambda ended: ended.cpu_seconds,
-    "written_bytes": lambda ended: ended.written_bytes,
-}
-"""What the kernel counts to the end, past the last sample."""
 _SYSTEM_COUNTS = (
     "disk_read",
     "disk_written",
@@ -174,7 +169,7 @@ class Account:
 
     def _total(self, name: str, ended: Ended | None) -> float | None:
         """Return what the run has used since the first sample, or in all if this program started it."""
-        counted = None if ended is None else _COUNTED.get(name, _nothing)(ended)
+        counted: float | None = getattr(ended, name, None)  # what the kernel counts to the end, past the last sample
         if self._first is None or self._last is None:
             return counted
         start, end = getattr(self._first.run, name), getattr(self._last.run, name)
@@ -196,10 +191,6 @@ class Account:
                 self._system.setdefault(name, 0.0)
             else:
                 self._system[name] = self._system.get(name, 0.0) + counted - then
-
-
-def _nothing(_: Ended) -> float | None:
-    return None
 
 
 def _copied(courses: Mapping[str, Course]) -> dict[str, Course]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from capacity_tui.engine.files import make_folder, reading_error, write_atomical
 from capacity_tui.engine.machine import FitError, MeasuredEfficiency, constants_file, possible, read_constants
 from capacity_tui.engine.numeric import Curve
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.runs.sampling.kernels import ATTENTION_BACKWARD, ELEMENT_BYTES, MOVED
+from capacity_tui.engine.runs.sampling.kernels import ELEMENT_BYTES, Kernel, KernelCase, Pass
 from capacity_tui.engine.runs.sampling.samples import Sample, SampleFile
 
 T = TypeVar("T")
@@ -206,7 +206,7 @@ class _Constants:
         """Keep the share of the memory bandwidth a kernel reaches at each size."""
         if len(samples) < 2:
             return
-        sizes = np.array([_bytes(sample) for sample in samples])
+        sizes = np.array([_case(sample).bytes for sample in samples])
         shares = sizes / np.array([sample.undisturbed for sample in samples]) / float(self._device.bandwidth)
         places, ratios = _binned(sizes, shares)
         self.curves.append(Curve(name, places, ratios))
@@ -246,7 +246,9 @@ class _Constants:
         if dtype not in self._device.peaks or len(samples) < 2:
             return
         peak = self._device.peaks[dtype] * float(self._device.clock)
-        flops, rates, length, head = _attention(samples)
+        length, head, seconds = _columns(samples, "seq", "head_dim")
+        flops = np.array([_case(sample).flops for sample in samples])
+        rates = flops / seconds
 
         def shape(pair: tuple[float, float]) -> Floats:
             half, width = pair
@@ -256,9 +258,9 @@ class _Constants:
         widths = HALF_WIDTHS if len(set(head)) > 1 else HALF_WIDTHS[:1]
         half, width = _best(shape, rates, every, [(half, width) for half in HALF_LENGTHS for width in widths])
         share = float(np.median(rates / shape((half, width))))
-        self._first(f"{name}_reach", share)
-        self._first(f"{name}_half_length", half)
-        self._first(f"{name}_half_width", width)
+        # All types share these: they are as the first type sampled has them.
+        for part, value in (("reach", share), ("half_length", half), ("half_width", width)):
+            self.constants.setdefault(f"{name}_{part}", value)
         self._curve(f"{name}.{dtype}", flops, shape((half, width)) * share, rates)
 
     def collectives(self, samples: Sequence[Sample]) -> None:
@@ -272,10 +274,6 @@ class _Constants:
             "collective_share": fit.bandwidth / float(self._device.link_bandwidth),
         }
         self._judge("collectives", 1.0 / fit.modelled, 1.0 / fit.seconds)
-
-    def _first(self, name: str, value: float) -> None:
-        """Keep a constant all types share as the first type sampled has it."""
-        self.constants.setdefault(name, value)
 
     def _curve(self, name: str, sizes: Floats, modelled: Floats, measured: Floats) -> None:
         places, ratios = _binned(sizes, measured / modelled)
@@ -294,24 +292,14 @@ def _columns(samples: Sequence[Sample], *names: str) -> tuple[Floats, ...]:
     return (*sizes, np.array([sample.undisturbed for sample in samples]))
 
 
-def _attention(samples: Sequence[Sample]) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return FLOPs, rates, lengths and head sizes of causal attention."""
-    batch, heads, seq, head, seconds = _columns(samples, "batch", "heads", "seq", "head_dim")
-    backward = np.array([ATTENTION_BACKWARD if sample.step == "backward" else 1.0 for sample in samples])
-    flops = 2.0 * batch * heads * seq**2 * head * backward
-    return flops, flops / seconds, seq, head
-
-
-def _bytes(sample: Sample) -> float:
-    """Return the bytes a memory-bound sample moves where caches keep nothing between its operations."""
-    sizes = sample.shape
-    elements = sizes["elements"] if "elements" in sizes else sizes["rows"] * sizes["width"]
-    return float(MOVED[sample.name, sample.step] * ELEMENT_BYTES[sample.dtype] * elements)
+def _case(sample: Sample) -> KernelCase:
+    """Return what a sample of a kernel timed."""
+    return KernelCase(cast("Kernel", sample.name), cast("Pass", sample.step), sample.dtype, sample.shape)
 
 
 def _bandwidth(sample: Sample) -> float:
     """Return the B/s of a memory-bound sample."""
-    return _bytes(sample) / sample.undisturbed
+    return _case(sample).bytes / sample.undisturbed
 
 
 def _large(sample: Sample, samples: Sequence[Sample]) -> bool:
