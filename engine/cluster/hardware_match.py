@@ -7,15 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Processor
-from capacity_tui.engine.catalog.rows import (
-    NODE,
-    ClusterGroup,
-    ClusterRow,
-    LevelRow,
-    MeasuredCurve,
-    MeasuredDevice,
-    MeasuredError,
-)
+from capacity_tui.engine.catalog.rows import NODE, ClusterRow, LevelRow, MeasuredDevice
 from capacity_tui.engine.cluster.catalogue_devices import (
     UNKNOWN_SOURCE,
     accelerator_device,
@@ -168,13 +160,10 @@ def _devices(section: HardwareSection, row: ClusterRow) -> dict[str, object]:
     if section.groups:
         return {}
     if len(row.groups) > 1:
-        return {"groups": tuple(map(_group, row.groups))}
+        groups = (DeviceGroup(name=it.name, devices=it.devices, per_node=it.per_node) for it in row.groups)
+        return {"groups": tuple(groups)}
     devices = section.devices or first.devices
     return {"name": first.name, "devices": devices, "per_node": section.per_node or min(first.per_node, devices)}
-
-
-def _group(group: ClusterGroup) -> DeviceGroup:
-    return DeviceGroup(name=group.name, devices=group.devices, per_node=group.per_node)
 
 
 def combined(groups: Sequence[HardwareMatch], mixed: Mixed) -> HardwareMatch:
@@ -356,14 +345,6 @@ def _constants(row: MeasuredDevice) -> MeasuredEfficiency:
         software=row.software,
         gemm=row.gemm,
         constants=row.constants,
-        curves=tuple(map(_curve, row.curves)),
-        errors=tuple(map(_error, row.errors)),
+        curves=tuple(Curve(curve.name, curve.sizes, curve.ratios) for curve in row.curves),
+        errors=tuple(FitError(**error.model_dump()) for error in row.errors),
     )
-
-
-def _curve(row: MeasuredCurve) -> Curve:
-    return Curve(row.name, row.sizes, row.ratios)
-
-
-def _error(row: MeasuredError) -> FitError:
-    return FitError(row.name, row.count, row.median, row.worst, row.interpolated)

@@ -9,24 +9,10 @@ from numpy.typing import NDArray
 
 from capacity_tui.engine.catalog import named_numbers
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import equation, written_formula
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.estimate import written_formula
 from capacity_tui.engine.record import dataclass
 
-
-@equation(
-    "shape = size^power · ln(size)^logarithms",
-    unit="",
-    source="orders of growth of common algorithms",
-    size="samples of the job, one or more",
-    power="exponent of the size",
-    logarithms="exponent of its logarithm",
-)
-def shape(size: Number, power: Number, logarithms: Number) -> Number:
-    """How a law grows, up to a factor."""
-    return np.power(size, power) * np.power(np.log(size), logarithms)
-
-
+shape = written_formula()
 grown = written_formula()
 
 
