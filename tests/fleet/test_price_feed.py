@@ -275,7 +275,11 @@ def test_providers_that_fail_are_named_with_the_reason_and_the_others_count(
     assert "Traceback" not in said.err
 
 
-@pytest.mark.parametrize("answer", [None, b"no zip", zipped("aws", CSV)[:90], zipped("aws", HEADER)])
+@pytest.mark.parametrize(
+    "answer",
+    [None, b"no zip", zipped("aws", CSV)[:90], zipped("aws", HEADER)],
+    ids=["none", "no zip", "cut off", "no rows"],  # an archive holds the time, so it is no name of a test
+)
 def test_where_no_provider_has_a_price_nothing_is_kept(
     own: Path, server: dict[str, bytes], capsys: pytest.CaptureFixture[str], answer: bytes | None
 ) -> None:

@@ -28,7 +28,7 @@ from capacity_tui.engine.runs.sampling import (
     write_measured,
 )
 from capacity_tui.engine.runs.sampling.calibration import chosen_files
-from capacity_tui.engine.runs.sampling.kernels import CPU, KernelCase, kernel_grid
+from capacity_tui.engine.runs.sampling.kernels import KernelCase, kernel_grid, scales
 from capacity_tui.engine.solve import answer
 
 PLAN = {
@@ -56,7 +56,7 @@ def ideal(device, share=0.5, half=100.0, stream=0.6):
     """Samples of a machine that does exactly what the formulas say."""
     peak = device.peaks["fp32"]
     samples = []
-    for case in kernel_grid(CPU, ("fp32",), frozenset({"gemm", "attention", "norm", "activation", "copy"})):
+    for case in kernel_grid(scales()["cpu"], ("fp32",), frozenset({"gemm", "attention", "norm", "activation", "copy"})):
         shape = case.shape
         if case.kernel == "gemm":
             rate = gemm_rate(shape["m"], shape["n"], shape["k"], peak, share, device.units, 0.2, 32.0 / 2)

@@ -19,16 +19,7 @@ from capacity_tui.engine.runs.sampling import (
     sampling_backend,
     sampling_grid,
 )
-from capacity_tui.engine.runs.sampling.kernels import (
-    CPU,
-    CPU_QUICK,
-    GPU,
-    GPU_QUICK,
-    KernelCase,
-    NumpyBackend,
-    Scale,
-    kernel_grid,
-)
+from capacity_tui.engine.runs.sampling.kernels import KernelCase, NumpyBackend, Scale, kernel_grid, scales
 from capacity_tui.engine.runs.sampling.samples import HostClock, open_samples, summary, time_kernel
 
 EVERY = frozenset(KERNELS)
@@ -53,8 +44,9 @@ def only_file(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("quick", "whole"), [(CPU_QUICK, CPU), (GPU_QUICK, GPU)])
-def test_a_grid_is_always_the_same_and_the_quick_one_smaller(quick, whole):
+@pytest.mark.parametrize("kind", ["cpu", "gpu"])
+def test_a_grid_is_always_the_same_and_the_quick_one_smaller(kind):
+    whole, quick = scales()[kind], scales()[f"{kind}_quick"]
     grid = kernel_grid(whole, ("fp32",), EVERY)
     assert grid == kernel_grid(whole, ("fp32",), EVERY)
     assert len({case.key for case in grid}) == len(grid)

@@ -16,7 +16,7 @@ from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.estimate.estimate import Estimate
 from capacity_tui.engine.nodes import Inventory, NodeKernels, keep_cluster, keep_measured_kind
 from capacity_tui.engine.nodes.launcher import NodeAnswer, Order, read_hosts
-from capacity_tui.engine.runs.sampling.kernels import GPU_QUICK, kernel_grid
+from capacity_tui.engine.runs.sampling.kernels import kernel_grid, scales
 from tests.nodes.inventories import GIB, H100, inventory, node
 from tests.plans import TRAINING, plan_of
 
@@ -42,7 +42,8 @@ os.environ["OMP_NUM_THREADS"] = "1"  # threads that wait for one another take a 
 from capacity_tui.engine.runs.sampling import kernel_samples
 
 small = {{"rows": (64, 512), "widths": (256, 1024), "elements": (2**20, 2**24)}}
-kernel_samples.CPU_QUICK = dataclasses.replace(kernel_samples.CPU_QUICK, **small)
+quick = dataclasses.replace(kernel_samples.scales()["cpu_quick"], **small)
+kernel_samples.scales = lambda: {{"cpu_quick": quick}}
 kernel_samples.main(json.loads(sys.argv[3]))
 """
 
@@ -96,7 +97,7 @@ class Recorded:
 def samples_at(share: float) -> str:
     """Return what an H100 prints whose products reach a share of its peak."""
     lines = [json.dumps({"software": {"torch": "2.13.0"}, "context_bytes": 5e8})]
-    for case in kernel_grid(GPU_QUICK, ("bf16",), frozenset({"gemm"})):
+    for case in kernel_grid(scales()["gpu_quick"], ("bf16",), frozenset({"gemm"})):
         seconds = 2 * math.prod(case.shape[side] for side in "mnk") / (share * 989.4e12)
         timing = {"seconds": seconds, "best": seconds, "spread": 0.0, "runs": 9, "date": "2026-11-20"}
         told = {"name": case.kernel, "step": case.step, "dtype": case.dtype, "shape": dict(case.shape), **timing}

@@ -18,17 +18,13 @@ from capacity_tui.engine.errors import MissingPartError
 from capacity_tui.engine.extras import importing
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.sampling.kernels import (
-    CPU,
-    CPU_QUICK,
-    GPU,
-    GPU_QUICK,
     KERNELS,
     Kernel,
     KernelCase,
     NumpyBackend,
-    Scale,
     kernel_grid,
     quick_grid,
+    scales,
 )
 from capacity_tui.engine.runs.sampling.samples import (
     Clock,
@@ -268,7 +264,8 @@ def sampling_grid(
     backend: Backend, quick: bool, only: frozenset[Kernel] | None = None, units: Collection[str] = ()
 ) -> tuple[KernelCase, ...]:
     """Return the cases a backend is sampled with; ``units`` are the types that the device has units for."""
-    wanted, scale = backend.kernels if only is None else backend.kernels & only, _scale(backend.kind, quick)
+    wanted = backend.kernels if only is None else backend.kernels & only
+    scale = scales()[f"{backend.kind}_quick" if quick else backend.kind]
     return quick_grid(scale, backend.dtypes, wanted, units) if quick else kernel_grid(scale, backend.dtypes, wanted)
 
 
@@ -312,12 +309,6 @@ def _timed(
     if timing is None:
         return None
     return Sample(case.kernel, case.step, case.dtype, case.shape, **asdict(timing), date=today())
-
-
-def _scale(kind: str, quick: bool) -> Scale:
-    if kind == "gpu":
-        return GPU_QUICK if quick else GPU
-    return CPU_QUICK if quick else CPU
 
 
 NODE_MODULE = "capacity_tui.engine.runs.sampling.kernel_samples"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
 from itertools import product
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.catalog import counted, parse_shipped
+from capacity_tui.engine.record import dataclass, record_of_data
 from capacity_tui.engine.runs.sampling.samples import Clock, HostClock
 
 Kernel: TypeAlias = Literal[
@@ -96,32 +97,12 @@ class Scale:
     elements: tuple[int, ...]  # sizes of copies and optimizer states
 
 
-# A CPU core does in a second what a GPU does in milliseconds: sizes differ so that each sampling ends in minutes.
-CPU = Scale(
-    (1, 16, 64, 256, 1024, 4096),
-    (384, 768, 1536, 4096),
-    (128, 256, 512, 1024, 2048),
-    (512, 2048, 8192),
-    (256, 1024, 4096),
-    (8192, 32768),
-    (2**16, 2**20, 2**22, 2**24, 2**26),
-)
+@cache
+def scales() -> Mapping[str, Scale]:
+    """Return the sizes of ``profiles/kernel_sizes.yaml``, by where kernels run; ``_quick`` ends those of few."""
+    return {name: record_of_data(Scale, row) for name, row in parse_shipped("kernel_sizes.yaml").items()}
 
-CPU_QUICK = Scale(
-    (64, 512, 2048), (256, 1024, 4096), (128, 512, 1024), (256, 2048), (384, 1536), (8192,), (2**20, 2**24, 2**26)
-)
 
-GPU = Scale(
-    (1, 16, 64, 256, 1024, 4096, 16384),
-    (512, 1024, 2048, 4096, 8192, 16384),
-    (512, 1024, 2048, 4096, 8192, 16384),
-    (1024, 4096, 16384),
-    (1024, 4096, 16384),
-    (32000, 128256),
-    (2**20, 2**24, 2**27, 2**29),
-)
-
-GPU_QUICK = Scale((256, 2048, 8192), (1024, 4096), (1024, 4096), (8192,), (4096, 8192), (32000,), (2**24, 2**28))
 HEADS, HEAD_SIZES = 8, (64, 128)
 COMPUTING: frozenset[Kernel] = frozenset({"gemm", "attention"})  # all others are bound by memory
 LARGEST = 2**31  # Elements a case may hold in one tensor: 4 GiB of 2-byte ones
