@@ -11,6 +11,7 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
+from capacity_tui.engine.plan.line.clauses import AS_TOLD
 from capacity_tui.engine.plan.line.compared_settings import needed_or_not, with_and_without
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of, named_hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size
@@ -94,9 +95,10 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
 
     @cache
     def read(line: str) -> OneLine:
-        return read_line(line, facts)
+        return read_line(line, facts, is_settled=False)
 
-    whole = read(text) if whole is None else whole
+    if whole is None or any(AS_TOLD in remark for remark in whole.remarks):
+        whole = read(text)
     lines = _compared(text, whole, facts, read)
     listed = _with_list(text, whole) if whole.faults and not lines else text
     return lines if listed == text else _compared(listed, whole, facts, read)

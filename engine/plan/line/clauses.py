@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 
 from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon.similarity import is_plain
@@ -31,6 +32,11 @@ _FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in `
 _FEWEST_WORDS = 2  # Of a clause that tells something
 _COUNT = re.compile(r"^\d+\s*[x×*]?\s*")  # Of devices, before their name
 _OPEN = "not answered:"  # What a remark on questions begins with
+AS_TOLD = "which is told; planned for"  # What of a line gives way to what it asks about
+_ASKED = 2  # What a clause counts for that asks
+_IN_TIME = "time<="  # What a limit on time begins with
+_OF_HOST = frozenset({hardware.HOST_MEMORY, Key.HARDWARE_HOST})  # Where other cards go in
+_LATENCIES = frozenset({Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS})
 _OF_A_RUN = frozenset({models.MODEL, hardware.NAME, hardware.DEVICES})  # What tells one run from another
 
 Reader = Callable[[str], OneLine]
@@ -43,7 +49,7 @@ def planned_part(line: OneLine, read: Reader) -> OneLine | None:
         line: as it was read.
         read: how parts of it are read.
     """
-    return _first_job(line, read) or _without_second_task(line, read) or _without_narration(line, read)
+    return _first_job(line, read) or _without_second_task(line, read) or without_narration(line, read)
 
 
 def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
@@ -109,7 +115,7 @@ def _without_second_task(line: OneLine, read: Reader) -> OneLine | None:
     return None
 
 
-def _without_narration(line: OneLine, read: Reader) -> OneLine | None:
+def without_narration(line: OneLine, read: Reader) -> OneLine | None:
     """Return a line without the clauses that tell of something else, where the rest is a plan: ``but vllm gives 30``.
 
     What two of them say is that of the one which does not tell of another run. What only these say is not lost, unless
@@ -145,6 +151,83 @@ def _without_narration(line: OneLine, read: Reader) -> OneLine | None:
         return None
     asides = (Word.of_line(line.text, f"left out: {line.text[start:end].strip()}") for start, end in left_out)
     return replace(rest, text=line.text, words=(*rest.words, *asides))
+
+
+def as_asked(line: OneLine, read: Reader) -> OneLine | None:
+    """Return a line with what it asks about where it tells otherwise, as ``3 days on a T4, how long on an A100?``.
+
+    What else is told is kept, but for how fast that was. None where clauses are on a par, or the rest is no plan.
+    """
+    twice = {path for word in line.words if (path := _said_twice(word))}
+    places = [*_clauses(line.text)]
+    weights = _weights([line.text[slice(*place)] for place in places])
+    weight = {word: weights[_place_of(word, places)] for word in line.words}
+    left: dict[Word, Word] = {}
+    for path in twice:
+        of_it = sorted(
+            (word for word in line.words if path in word.meaning.values or _said_twice(word) == path),
+            key=weight.__getitem__,
+        )
+        left |= {word: of_it[-1] for word in of_it if weight[word] < weight[of_it[-1]]}
+    clauses = {_place_of(word, places): asked for word, asked in left.items()}
+    is_other = hardware.NAME in twice
+    for word in line.words:
+        asked, paths = clauses.get(_place_of(word, places)), word.meaning.values.keys()
+        is_of_it = is_other and any(path.startswith(_OF_HARDWARE) for path in paths - _OF_HOST)
+        if asked is not None and (is_of_it or paths & _LATENCIES or word.meaning.words.startswith(_IN_TIME)):
+            left.setdefault(word, asked)
+    text = line.text
+    for word in left:
+        is_count = hardware.NAME in word.meaning.values and not is_other
+        count = _COUNT.match(word.text) if is_count else None
+        text = _blanked(text, word.start, word.end if count is None else word.start + count.end())
+    rest = read(text) if left else line
+    rest = (without_narration(rest, read) or rest) if rest.faults and left else rest
+    kept = [word for word in line.words if word not in left and not _said_twice(word)]
+    values = {path: value for word in kept for path, value in word.meaning.values.items() if path not in {TASK, *twice}}
+    is_kept = all(rest.values.get(path) == value for path, value in values.items())
+    limits = {word.meaning.words for word in left}
+    if rest.faults or not is_kept or not _bounds(line) - limits <= _bounds(rest) or (line.asked and not rest.asked):
+        return None
+    told = ((word.text, asked.text) for word, asked in left.items())
+    whys = (f"left out: {text}, {AS_TOLD} {asked}" for text, asked in told if text != asked)
+    return replace(rest, text=line.text, words=(*rest.words, *(Word.of_line(line.text, why) for why in whys)))
+
+
+def _weights(clauses: list[str]) -> list[int]:
+    """Return how much each clause of a line counts: most one that asks, least one that tells of another run."""
+    words, weights = vocabulary(), list[int]()
+    for clause in clauses:
+        keys = [key_of(token.text) for token in split(clause)]
+        first = next(
+            (at for at, key in enumerate(keys) if key not in words.contrasting | words.both | words.following), 0
+        )
+        begins = {"".join(keys[first : first + few]) for few in range(1, _FARTHEST_TASK)}
+        openings = words.solving["opening"] | words.solving["wishing"] | words.queries.keys()
+        is_choice = not words.comparing.isdisjoint(keys[:1])  # a 3090, or a 4090: no question, but or do i need one
+        asks = bool(begins & openings) or (not is_choice and clause.rstrip().endswith("?"))
+        asks |= is_choice and not openings.isdisjoint(keys[1:2])
+        is_meant = not (words.measured["run meant"] | words.solving["wishing"]).isdisjoint(keys)
+        is_reported = not words.measured["reported"].isdisjoint(keys)
+        is_other = is_reported or (_is_narration(clause) and _is_of_another_run(clause))
+        weights.append(_ASKED if asks else -1 if is_other else int(is_meant))
+        if is_choice and not asks and len(weights) > 1:
+            weights[-2:] = [max(weights[-2:])] * 2
+    return weights
+
+
+def _place_of(word: Word, places: list[tuple[int, int]]) -> int:
+    """Return which of the clauses of a line a word stands in."""
+    return next((at for at, (start, end) in enumerate(places) if start <= word.start < end), len(places) - 1)
+
+
+def _said_twice(word: Word) -> str:
+    """Return the field that a word says otherwise than another one; empty for others."""
+    title = "" if word.meaning.fault is None else word.meaning.fault.title
+    is_of_other = title == WHOSE_MEMORY  # on my 12gb card, is 24gb enough
+    return (
+        hardware.NAME if is_of_other else title.removesuffix(GIVEN_TWICE).strip() if title.endswith(GIVEN_TWICE) else ""
+    )
 
 
 def _words_in(line: OneLine, place: tuple[int, int]) -> list[Word]:

@@ -10,7 +10,7 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import find_known_model, presumed_family
-from capacity_tui.engine.plan.line.clauses import planned_part, with_way_to_answer
+from capacity_tui.engine.plan.line.clauses import as_asked, planned_part, with_way_to_answer
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
@@ -59,12 +59,13 @@ _IN_ALL = "usd<="  # What a limit on the money of the whole begins with
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 
 
-def read_line(text: str, catalog: Catalog | None = None) -> OneLine:
+def read_line(text: str, catalog: Catalog | None = None, *, is_settled: bool = True) -> OneLine:
     """Return what a line says: values of a plan, and what each word was taken for.
 
     Args:
         text: the line.
         catalog: what names stand for; the shipped one with the user's own by default.
+        is_settled: whether what it asks about holds where it tells something else; a fault, where it does not.
     """
     facts = catalog or load_catalog()
 
@@ -73,6 +74,7 @@ def read_line(text: str, catalog: Catalog | None = None) -> OneLine:
 
     line = read(text)
     part = (planned_part(line, read) or line) if line.faults else line
+    part = (as_asked(part, read) or part) if part.faults and is_settled else part
     return with_way_to_answer(part, read) if part.has(hardware.NAME) else part
 
 
