@@ -11,6 +11,7 @@ from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon.question_words import Questions
 from capacity_tui.engine.plan.line.lexicon.similarity import is_plain
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import split
@@ -30,7 +31,6 @@ _NOTHING = Meaning()
 _OF_HARDWARE, _OF_LOAD = "hardware.", "inference."  # What fields begin with that only transformers have
 _FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in ``and then to serve``
 _FEWEST_WORDS = 2  # Of a clause that tells something
-_COUNT = re.compile(r"^\d+\s*[x×*]?\s*")  # Of devices, before their name
 _OPEN = "not answered:"  # What a remark on questions begins with
 AS_TOLD = "which is told; planned for"  # What of a line gives way to what it asks about
 _ASKED = 2  # What a clause counts for that asks
@@ -53,8 +53,11 @@ def planned_part(line: OneLine, read: Reader) -> OneLine | None:
 
 
 def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
-    """Return a line that asks for other hardware than it names with what finds some: itself, without its own."""
-    if line.asked is not None or not any(remark.startswith(_OPEN) for remark in line.remarks):
+    """Return a line that asks for other hardware than it names with what finds some: itself, without its own.
+
+    Where it only tells of its own, it is planned so: ``qlora 70b OOMs on my 3090, which gpu do i need?``.
+    """
+    if line.asked is not None or not any(_OPEN in remark for remark in line.remarks):
         return line
     named = [word for word in line.words if any(path.startswith(_OF_HARDWARE) for path in word.meaning.values)]
     uncounted = rest = line.text
@@ -63,11 +66,22 @@ def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
         while before and key_of(before[-1].text) in joints and not before[-1].ends:
             before = before[:-1]
         rest = f"{rest[: before[-1].end] if before else ''}{rest[word.end :]}"
-        uncounted = f"{uncounted[: word.start]}{_COUNT.sub('', word.text)}{uncounted[word.end :]}"
+        uncounted = f"{uncounted[: word.start]}{_count().sub('', word.text)}{uncounted[word.end :]}"
+    places = [*_clauses(line.text)]
+    weights = _weights([line.text[slice(*place)] for place in places])
+    counts = any(question.field == hardware.DEVICES for question in Questions(line.text, split(line.text)).all())
     for text, path in ((uncounted, hardware.DEVICES), (rest.strip(" ,;"), hardware.NAME)):
         other = read(text)
-        if not other.faults and other.asked is not None and other.asked.solve == path:
+        if other.faults or other.asked is None or other.asked.solve != path:
+            continue
+        own = [word for word in named if path == hardware.NAME or path in word.meaning.values]
+        is_told = all(weights[_place_of(word, places)] < max(weights) == _ASKED for word in own)
+        if not is_told or (counts and path == hardware.NAME):  # a number of those which nobody knows
             return replace(line, words=(*line.words, Word.of_line(line.text, f"what answers it: {text}")))
+        numbers = (_count().match(word.text) for word in own)
+        left = [number[0] for number in numbers if number] if path == hardware.DEVICES else [word.text for word in own]
+        whys = (f"left out: {some.strip()}, {AS_TOLD} what answers {other.asked.why!r}" for some in left)
+        return replace(other, text=line.text, words=(*other.words, *(Word.of_line(line.text, why) for why in whys)))
     return line
 
 
@@ -179,13 +193,12 @@ def as_asked(line: OneLine, read: Reader) -> OneLine | None:
     text = line.text
     for word in left:
         is_count = hardware.NAME in word.meaning.values and not is_other
-        count = _COUNT.match(word.text) if is_count else None
+        count = _count().match(word.text) if is_count else None
         text = _blanked(text, word.start, word.end if count is None else word.start + count.end())
     rest = read(text) if left else line
     rest = (without_narration(rest, read) or rest) if rest.faults and left else rest
-    kept = [word for word in line.words if word not in left and not _said_twice(word)]
-    values = {path: value for word in kept for path, value in word.meaning.values.items() if path not in {TASK, *twice}}
-    is_kept = all(rest.values.get(path) == value for path, value in values.items())
+    kept = {path for word in line.words if word not in left for path in word.meaning.values} - {TASK, *twice}
+    is_kept = all(rest.values.get(path) == line.values.get(path) for path in kept)
     limits = {word.meaning.words for word in left}
     if rest.faults or not is_kept or not _bounds(line) - limits <= _bounds(rest) or (line.asked and not rest.asked):
         return None
@@ -280,6 +293,12 @@ def _clauses(text: str) -> Iterator[tuple[int, int]]:
         yield start, mark.end()
         start = mark.end()
     yield start, len(text)
+
+
+@cache
+def _count() -> re.Pattern[str]:
+    """Return a number of devices before their name, as in ``8x a100`` and ``two 3090s``."""
+    return re.compile(rf"^(?:\d+\s*[x×*]?|(?:{'|'.join(vocabulary().counts)})\b)\s*", re.IGNORECASE)
 
 
 @cache

@@ -185,13 +185,10 @@ def with_latencies(tokens: list[Token]) -> list[Token]:
 
     Between them stand words without a number, and a percentile, which stays.
     """
-    for index, token in enumerate(tokens):
-        match = _SECONDS.fullmatch(token.text)
-        at = _latency_at(tokens, index) if match is not None else None
-        name = "" if at is None else _name(tokens, at)
-        if match is not None and at is None:
-            at, name = _timed_at(tokens, index)
-        if match is None or at is None:
+    for index, match in ((at, match) for at, token in enumerate(tokens) if (match := _SECONDS.fullmatch(token.text))):
+        at = _latency_at(tokens, index)
+        at, name = _timed_at(tokens, index) if at is None else (at, _name(tokens, at))
+        if at is None:
             continue
         first, last = min(at.start, index), max(at.stop - 1, index)
         name = WHOLE if name.startswith("e2e") else name
@@ -229,10 +226,13 @@ def _timed_at(tokens: list[Token], index: int) -> tuple[range | None, str]:
 
 def _latency_at(tokens: list[Token], index: int) -> range | None:
     """Return where the latency of a time stands: before it, else behind it; None where there is none."""
+    measured = vocabulary().measured
     for at in range(index - 1, max(index - _FARTHEST_TIME, -1), -1):
         latency = next((words for words in _ending(at) if is_latency(_name(tokens, words))), None)
         if latency is not None:
-            return latency
+            told = {key_of(token.text) for token in tokens[latency.stop : index]} & measured["judging"]
+            line = key_of("".join(token.text for token in tokens)) if told else ""  # latency is 5 s, too slow
+            return None if any(much in line for much in measured["too much"]) else latency
         if any(map(str.isdigit, tokens[at].text)) and not PERCENTILE.fullmatch(tokens[at].text):
             break
     if tokens[index].ends or (index and key_of(tokens[index - 1].text) == "every"):

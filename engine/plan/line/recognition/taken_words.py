@@ -23,6 +23,8 @@ _FARTHEST_TRIED = 3  # Words between what says that something was tried and that
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
 _NOT_WANTED = "a line says what is wanted, not what is not"
 _PACKED, _SEVERAL = "qlora", 2
+_COUNT_OR_PLURAL = re.compile(r"^\d+\s*[x×*]?\s*|s$", re.IGNORECASE)  # 8x a100, a100s
+_SIZE_IN_ID, _MEMORY = re.compile(r"-\d+gb$"), re.compile(r"\d\s?gb?\b", re.IGNORECASE)
 _TIMES = re.compile(r"[x×*](\d+)", re.IGNORECASE)  # x2
 _LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY)
 
@@ -66,6 +68,7 @@ class TakenWords(MachineWords):
         meaning = self._modules_of_memory(index, count, meaning)
         meaning = self._latency_meant(index, count, meaning)
         meaning = self._added(index, self._at_peak(index, count, self._of_replicas(meaning)))
+        meaning = self._named_again(self._span(index, count), meaning)
         for path, value in meaning.values.items():
             is_one_more = path == hardware.DEVICES and self._is_one_more(index, meaning)
             if path in self._values and self._values[path] != value and meaning.fault is None and not is_one_more:
@@ -77,6 +80,19 @@ class TakenWords(MachineWords):
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
+
+    def _named_again(self, text: str, meaning: Meaning) -> Meaning:
+        """Take a name alone for the hardware that was named with its memory: ``2x A100 40GB, how many A100s``."""
+        first, second = (str(values.get(hardware.NAME, "")) for values in (self._values, meaning.values))
+        is_bare = key_of(_COUNT_OR_PLURAL.sub("", text)) == first.split("-")[0]
+        is_one = (
+            first
+            and second not in ("", first)
+            and (is_bare or _SIZE_IN_ID.sub("", second) == _SIZE_IN_ID.sub("", first))
+        )
+        if not is_one or _MEMORY.search(text):
+            return meaning
+        return replace(meaning, values={path: value for path, value in meaning.values.items() if path != hardware.NAME})
 
     def _is_past(self, text: str) -> bool:
         """Whether a word says what was done with a model that is served: ``our fine-tuned 8b for 60 users``."""
@@ -102,6 +118,9 @@ class TakenWords(MachineWords):
     def _latency_meant(self, index: int, count: int, meaning: Meaning) -> Meaning:
         """Take a latency too short for a whole answer for that to its first token: ``llama 8b, latency < 500ms``."""
         words, most = vocabulary(), str(meaning.values.get(Key.INFERENCE_REQUEST_SECONDS, ""))
+        keys = {key_of(token.text) for token in self._tokens[index : index + count]}
+        if most and keys & words.measured["judging"] and self._is_judged():  # latency is 5 s, too slow
+            return Meaning(why=f"left out: {self._span(index, count)}, as measured")
         row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME)))
         names = (token.text.partition("<")[0] for token in self._tokens[index : index + count])
         is_bare = any(settings.amount_of(name) == words.amounts["latency"] for name in names)
