@@ -139,7 +139,7 @@ def test_numbers_of_the_same_kind_are_no_answer(text: str, field: str, value: in
         ("llama 8b h100, max context and max users?", "max users"),
         ("llama 8b h100, max batch and context?", "context"),
         ("serve mistral 7b on a single l40s - how many can it take", "how many can"),
-        ("llama 3 70b qlora OOMs on my 3090, which GPU do I need?", "which GPU"),
+        ("which GPU for qlora llama 3 70b, I only have a 3090", "which GPU"),
         ("OOM with 2 GPUs llama 3 70b awq 3090, min number of gpus?", "min number of gpus"),
     ],
 )

@@ -12,7 +12,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.clauses import AS_TOLD
-from capacity_tui.engine.plan.line.compared_settings import needed_or_not, with_and_without
+from capacity_tui.engine.plan.line.compared_settings import needed_or_not, says_to_compare, with_and_without
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of, named_hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sum_of
@@ -108,14 +108,12 @@ def _compared(text: str, whole: OneLine, catalog: Catalog, read: Callable[[str],
     """Return the lines that a line compares, which was read as a whole."""
     for name in (*whole.unknown, *(str(fault.detail) for fault in whole.faults if fault.title == ONE_OF)):
         text = _with_choice(name, text, catalog)
-    if any(fault.title in _AGAIN for fault in whole.faults):
-        text = _whether_else().sub(" or ", text)
+    text = _whether_else().sub(" or ", text) if any(fault.title in _AGAIN for fault in whole.faults) else text
     text = _SIZE_APART.sub("", _than().sub("vs", _OVER.sub("vs", text)))
     words = _UNIT_BEHIND.sub(r"\1\2", text).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
-    known = vocabulary()
+    known, compares = vocabulary(), says_to_compare(text)
     marks = [at for at, key in enumerate(keys) if key in known.comparing]
-    compares = not known.compares.isdisjoint(keys)
     both = [at for at, key in enumerate(keys) if key in known.both and compares]
     marks = marks or both or [at for at, word in enumerate(words) if _joins_sizes(words, at)]
     marks = marks or [at for at, key in enumerate(keys) if key in _JOINTS and compares]

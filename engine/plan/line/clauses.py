@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -31,6 +31,7 @@ _NOTHING = Meaning()
 _OF_HARDWARE, _OF_LOAD = "hardware.", "inference."  # What fields begin with that only transformers have
 _FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in ``and then to serve``
 _FEWEST_WORDS = 2  # Of a clause that tells something
+_ANSWERING = "what answers it:"
 _OPEN = "not answered:"  # What a remark on questions begins with
 AS_TOLD = "which is told; planned for"  # What of a line gives way to what it asks about
 _ASKED = 2  # What a clause counts for that asks
@@ -57,7 +58,8 @@ def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
 
     Where it only tells of its own, it is planned so: ``qlora 70b OOMs on my 3090, which gpu do i need?``.
     """
-    if line.asked is not None or not any(_OPEN in remark for remark in line.remarks):
+    is_open = line.asked is None and any(_OPEN in remark for remark in line.remarks)
+    if not (is_open and line.has(hardware.NAME)) or any(remark.startswith(_ANSWERING) for remark in line.remarks):
         return line
     named = [word for word in line.words if any(path.startswith(_OF_HARDWARE) for path in word.meaning.values)]
     uncounted = rest = line.text
@@ -75,9 +77,12 @@ def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
         if other.faults or other.asked is None or other.asked.solve != path:
             continue
         own = [word for word in named if path == hardware.NAME or path in word.meaning.values]
-        is_told = all(weights[_place_of(word, places)] < max(weights) == _ASKED for word in own)
+        asking = max(weights) == _ASKED and weights.index(
+            _ASKED
+        )  # i only have a 3090, behind it, is what it must do with
+        is_told = all(_place_of(word, places) < asking for word in own)
         if not is_told or (counts and path == hardware.NAME):  # a number of those which nobody knows
-            return replace(line, words=(*line.words, Word.of_line(line.text, f"what answers it: {text}")))
+            return replace(line, words=(*line.words, Word.of_line(line.text, f"{_ANSWERING} {text}")))
         numbers = (_count().match(word.text) for word in own)
         left = [number[0] for number in numbers if number] if path == hardware.DEVICES else [word.text for word in own]
         whys = (f"left out: {some.strip()}, {AS_TOLD} what answers {other.asked.why!r}" for some in left)
@@ -163,8 +168,13 @@ def without_narration(line: OneLine, read: Reader) -> OneLine | None:
     is_asked = line.asked is None or (is_known and rest.asked is not None and rest.asked.solve == line.asked.solve)
     if rest.faults or not (rest.has(models.MODEL) and is_kept and is_asked):
         return None
-    asides = (Word.of_line(line.text, f"left out: {line.text[start:end].strip()}") for start, end in left_out)
-    return replace(rest, text=line.text, words=(*rest.words, *asides))
+    return _part(line, rest, read, (f"left out: {line.text[start:end].strip()}" for start, end in left_out))
+
+
+def _part(line: OneLine, rest: OneLine, read: Reader, whys: Iterable[str]) -> OneLine:
+    """Return what is left of a line as the whole of it, with why the rest gave way."""
+    rest = with_way_to_answer(rest, read)
+    return replace(rest, text=line.text, words=(*rest.words, *(Word.of_line(line.text, why) for why in whys)))
 
 
 def as_asked(line: OneLine, read: Reader) -> OneLine | None:
@@ -196,7 +206,8 @@ def as_asked(line: OneLine, read: Reader) -> OneLine | None:
         count = _count().match(word.text) if is_count else None
         text = _blanked(text, word.start, word.end if count is None else word.start + count.end())
     rest = read(text) if left else line
-    rest = (without_narration(rest, read) or rest) if rest.faults and left else rest
+    if rest.faults and left and TASK not in twice:
+        rest = without_narration(rest, read) or as_asked(rest, read) or rest
     kept = {path for word in line.words if word not in left for path in word.meaning.values} - {TASK, *twice}
     is_kept = all(rest.values.get(path) == line.values.get(path) for path in kept)
     limits = {word.meaning.words for word in left}
@@ -204,7 +215,7 @@ def as_asked(line: OneLine, read: Reader) -> OneLine | None:
         return None
     told = ((word.text, asked.text) for word, asked in left.items())
     whys = (f"left out: {text}, {AS_TOLD} {asked}" for text, asked in told if text != asked)
-    return replace(rest, text=line.text, words=(*rest.words, *(Word.of_line(line.text, why) for why in whys)))
+    return _part(line, rest, read, whys)
 
 
 def _weights(clauses: list[str]) -> list[int]:
@@ -218,7 +229,7 @@ def _weights(clauses: list[str]) -> list[int]:
         begins = {"".join(keys[first : first + few]) for few in range(1, _FARTHEST_TASK)}
         openings = words.solving["opening"] | words.solving["wishing"] | words.queries.keys()
         is_choice = not words.comparing.isdisjoint(keys[:1])  # a 3090, or a 4090: no question, but or do i need one
-        asks = bool(begins & openings) or (not is_choice and clause.rstrip().endswith("?"))
+        asks = bool(begins & openings) or (not is_choice and clause.rstrip().endswith(("?", "？")))
         asks |= is_choice and not openings.isdisjoint(keys[1:2])
         is_meant = not (words.measured["run meant"] | words.solving["wishing"]).isdisjoint(keys)
         is_reported = not words.measured["reported"].isdisjoint(keys)
@@ -281,7 +292,7 @@ def _is_narration(clause: str) -> bool:
     tells = not all(map(str.isascii, keys)) or not words.narrating.isdisjoint(keys)
     is_contrast = not words.contrasting.isdisjoint(keys[:1])
     asks = not words.solving["opening"].isdisjoint(keys[is_contrast : is_contrast + 1])
-    asks |= clause.rstrip().endswith("?") and not is_contrast
+    asks |= clause.rstrip().endswith(("?", "？")) and not is_contrast
     asks |= not (words.comparing | words.solving["wishing"]).isdisjoint(keys)
     return tells and not asks and len(keys) >= _FEWEST_WORDS and 2 * sum(plain) >= len(named)
 
@@ -304,7 +315,7 @@ def _count() -> re.Pattern[str]:
 @cache
 def _clause_ends() -> re.Pattern[str]:
     contrasting = "|".join(sorted(vocabulary().contrasting))
-    return re.compile(rf"[.:](?=\s|$)|[!?;,](?!\d)|。|\s[-–—]+\s|\s(?=(?:{contrasting})\s)", re.IGNORECASE)
+    return re.compile(rf"[.:](?=\s|$)|[!?;,](?!\d)|[。？！；]|\s[-–—]+\s|\s(?=(?:{contrasting})\s)", re.IGNORECASE)
 
 
 def _blanked(text: str, start: int, end: int) -> str:

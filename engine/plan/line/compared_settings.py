@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from capacity_tui.engine.catalog import key_of
@@ -11,9 +12,19 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import OneLine
 
 _MOST_WORDS, _ENDS = 5, ".,;:?!"  # Words that a setting may have, as in ``1b draft with 4 tokens``
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 _FARTHEST = 12  # Words between a setting and what compares it
 _UNLESS_GIVEN = "as usual"  # What the plan without a setting is called where nothing rules it out
 _SAME = (Key.TASK, Key.MODEL_NAME, OWN_PARAMETERS, "hardware.")
+
+
+def says_to_compare(text: str) -> bool:
+    """Whether words of a line say that it compares what it names: of a post those of a question, or beside a joint."""
+    words, sentences = vocabulary(), _SENTENCE.split(text)
+    keys = [{key_of(word.rstrip(_ENDS)) for word in sentence.split()} for sentence in sentences]
+    joined = [bool(of & (words.both | words.comparing)) or len(keys) == 1 for of in keys]
+    asked = [sentence.endswith("?") for sentence in sentences]
+    return any(of & words.compares and (one or two) for of, one, two in zip(keys, joined, asked, strict=True))
 
 
 def with_and_without(words: Sequence[str], mark: int, read: Callable[[str], OneLine]) -> tuple[tuple[str, str], ...]:

@@ -75,7 +75,7 @@ def read_line(text: str, catalog: Catalog | None = None, *, is_settled: bool = T
     line = read(text)
     part = (planned_part(line, read) or line) if line.faults else line
     part = (as_asked(part, read) or part) if part.faults and is_settled else part
-    return with_way_to_answer(part, read) if part.has(hardware.NAME) else part
+    return with_way_to_answer(part, read)
 
 
 class _Line(TrainingWords):

@@ -118,7 +118,7 @@ class Questions:
         if noun is None and kind in (MOST, LIMIT) and not self._is_number(end):
             nouns = (self._noun(kind, at) for at in range(max(index - _LONGEST_NOUN, 0), index))
             noun = next((match for match in nouns if match and match[1] == index), None)  # batch size max
-        if noun is not None and not noun[2]:
+        if noun is not None and (not noun[2] or self._is_set(index, noun[1])):
             return  # how many hours, which every plan tells
         is_of_method = index > 0 and self._keys[index - 1] in vocabulary().methods
         if noun is None and is_of_method and "".join(self._keys[index:end]) in vocabulary().whether["behind"]:
@@ -138,6 +138,11 @@ class Questions:
             other = self._noun(kind, last + 1)
             if other is not None and other[2]:
                 yield Question(kind, other[2], self._span(last + 1, other[1]), last + 1, other[1])
+
+    def _is_set(self, index: int, end: int) -> bool:
+        """Whether a number follows the words that name it, as in ``the number of input tokens to 1000``."""
+        between = (end + few for few in (1, 2) if "".join(self._keys[end : end + few]) in vocabulary().between)
+        return self._keys[index : index + 2] == ["number", "of"] and any(map(self._is_number, between))
 
     def _does_otherwise(self, end: int) -> int:
         """Return where words end behind ``what`` that ask for what does: ``would be faster``; 0 for others."""

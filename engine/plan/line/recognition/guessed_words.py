@@ -52,6 +52,7 @@ _LANES = re.compile(
 )
 """Lanes of a slot, cores, hours, shares, channels: ``x8``, ``8c/16t``, ``43%/57%``, ``12ch``."""
 _FLAT = ("1d", "2d")  # Dimensions of data rather than days
+_SHORTEST_PART = 5  # Letters of a name that stands for a longer one which begins with it
 _DIGITS_OF_MANY = 4  # Of a number that is no release and no few of something
 _VOWELS = frozenset("aeiouy")  # Words without any are short for something
 
@@ -271,8 +272,13 @@ class GuessedWords(DerivedValues):
         Neither stands beside a name that it may belong to.
         """
         index = self._tokens_before(text)
-        models_named = ((at, meaning.why) for at, (_, meaning) in self._taken.items() if models.MODEL in meaning.values)
-        guessed = {at for at, why in models_named if why and models.OF_A_SHAPE not in why}
+        named_at = [at for at, (_, meaning) in self._taken.items() if models.MODEL in meaning.values]
+        names = (key_of(name) for at in named_at for name in (self._written(at), str(self._values[models.MODEL])))
+        is_part = len(text) >= _SHORTEST_PART and any(name.startswith(key_of(text)) for name in names)
+        if is_part and not models.is_size(self._word(index + 1)):
+            return True  # any r1-distill model: r1-distill-qwen-7b
+        whys = {at: self._taken[at][1].why for at in named_at}
+        guessed = {at for at, why in whys.items() if why and models.OF_A_SHAPE not in why}
         named = guessed if self._task != FIT else set()  # names of algorithms are whole
         places = [at for at in (index - 1, index + 1) if 0 <= at < len(self._tokens)]
         fields = (settings.named_field(self._tokens[at].text, self._task, self._model) for at in places)

@@ -326,11 +326,12 @@ class LoadValues(DataWords):
                 why = f"each of {users} users sends a request every {pause} s"
                 self._assumed.append(Assumption(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, pause, why))
             few = meaning.values.get(Key.INFERENCE_REQUESTS)
-            is_few = isinstance(few, int) and few < vocabulary().bounds["requests in all"]
+            is_ranked = any(part in self._text.casefold() for part in vocabulary().rankers)
+            bound = "documents of a query" if is_ranked else "requests in all"
+            is_few = isinstance(few, int) and few < vocabulary().bounds[bound]
             is_of_one |= is_few and not self._is_of_requests(index, count)
             is_part = {Key.INFERENCE_REQUESTS} <= meaning.values.keys() & self._values.keys() and is_of_one
             queries = self._values.get(Key.INFERENCE_REQUEST_RATE)
-            is_ranked = any(part in self._text.casefold() for part in vocabulary().rankers)
             if is_part and queries and is_ranked:
                 rate = f"{float(str(queries)) * self._degree(Key.INFERENCE_REQUESTS):.4g}"
                 self._values.pop(Key.INFERENCE_REQUESTS)

@@ -333,7 +333,7 @@ class NamedWords(CountedWords):
         is_number = settings.is_number(text)
         is_named = models.MODEL in self._values and not self._is_given_up(index)
         if is_named or not self._is_free(index) or (is_number and self._is_counted(index)):
-            return None
+            return self._named_once_more(index) if is_named else None
         others = vocabulary().fillers | vocabulary().dates  # dec is no decision tree
         is_other = self._is_setting(text) or is_common(text) or self._is_phrase(self._span(index, 2))
         if "=" in text or key_of(text) in others or is_other:

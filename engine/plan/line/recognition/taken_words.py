@@ -68,6 +68,9 @@ class TakenWords(MachineWords):
         meaning = self._modules_of_memory(index, count, meaning)
         meaning = self._latency_meant(index, count, meaning)
         meaning = self._added(index, self._at_peak(index, count, self._of_replicas(meaning)))
+        is_one = meaning.values == {Key.INFERENCE_REQUESTS: 1}  # a single request takes 8 s
+        if is_one and key_of(self._word(index + count)) in vocabulary().measured["taking"]:
+            meaning = Meaning("one request")
         meaning = self._named_again(self._span(index, count), meaning)
         for path, value in meaning.values.items():
             is_one_more = path == hardware.DEVICES and self._is_one_more(index, meaning)
@@ -80,6 +83,12 @@ class TakenWords(MachineWords):
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
+
+    def _named_once_more(self, index: int) -> tuple[int, Meaning] | None:
+        """Pass over the name of a model that was read before, as the second ``llama 3`` of a line."""
+        named = ((at, count) for at, (count, taken) in self._taken.items() if Key.MODEL_NAME in taken.values)
+        names = ((key_of(self._span(at, count)), count) for at, count in named if self._is_free(index, count))
+        return next(((count, Meaning()) for name, count in names if key_of(self._span(index, count)) == name), None)
 
     def _named_again(self, text: str, meaning: Meaning) -> Meaning:
         """Take a name alone for the hardware that was named with its memory: ``2x A100 40GB, how many A100s``."""
