@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
-from capacity_tui.engine.plan.line.clauses import AS_TOLD
+from capacity_tui.engine.plan.line.clauses import REPORTED
 from capacity_tui.engine.plan.line.compared_settings import needed_or_not, says_to_compare, with_and_without
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of, named_hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size
@@ -97,7 +97,7 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
     def read(line: str) -> OneLine:
         return read_line(line, facts, is_settled=False)
 
-    if whole is None or any(AS_TOLD in remark for remark in whole.remarks):
+    if whole is None or any(REPORTED in remark for remark in whole.remarks):
         whole = read(text)
     lines = _compared(text, whole, facts, read)
     listed = _with_list(text, whole) if whole.faults and not lines else text

@@ -33,7 +33,7 @@ _FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in `
 _FEWEST_WORDS = 2  # Of a clause that tells something
 _ANSWERING = "what answers it:"
 _OPEN = "not answered:"  # What a remark on questions begins with
-AS_TOLD = "which is told; planned for"  # What of a line gives way to what it asks about
+REPORTED = "which is told; planned for"  # What of a line gives way to what it asks about
 _ASKED = 2  # What a clause counts for that asks
 _IN_TIME = "time<="  # What a limit on time begins with
 _OF_HOST = frozenset({hardware.HOST_MEMORY, Key.HARDWARE_HOST})  # Where other cards go in
@@ -71,21 +71,19 @@ def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
         uncounted = f"{uncounted[: word.start]}{_count().sub('', word.text)}{uncounted[word.end :]}"
     places = [*_clauses(line.text)]
     weights = _weights([line.text[slice(*place)] for place in places])
-    counts = any(question.field == hardware.DEVICES for question in Questions(line.text, split(line.text)).all())
+    is_counted = any(question.field == hardware.DEVICES for question in Questions(line.text, split(line.text)).all())
     for text, path in ((uncounted, hardware.DEVICES), (rest.strip(" ,;"), hardware.NAME)):
         other = read(text)
         if other.faults or other.asked is None or other.asked.solve != path:
             continue
         own = [word for word in named if path == hardware.NAME or path in word.meaning.values]
-        asking = max(weights) == _ASKED and weights.index(
-            _ASKED
-        )  # i only have a 3090, behind it, is what it must do with
-        is_told = all(_place_of(word, places) < asking for word in own)
-        if not is_told or (counts and path == hardware.NAME):  # a number of those which nobody knows
+        first = weights.index(_ASKED) if _ASKED in weights else 0  # behind it i only have a 3090 is what is there
+        is_reported = all(_place_of(word, places) < first for word in own)
+        if not is_reported or (is_counted and path == hardware.NAME):  # a number of those which nobody knows
             return replace(line, words=(*line.words, Word.of_line(line.text, f"{_ANSWERING} {text}")))
         numbers = (_count().match(word.text) for word in own)
         left = [number[0] for number in numbers if number] if path == hardware.DEVICES else [word.text for word in own]
-        whys = (f"left out: {some.strip()}, {AS_TOLD} what answers {other.asked.why!r}" for some in left)
+        whys = (f"left out: {some.strip()}, {REPORTED} what answers {other.asked.why!r}" for some in left)
         return replace(other, text=line.text, words=(*other.words, *(Word.of_line(line.text, why) for why in whys)))
     return line
 
@@ -182,14 +180,14 @@ def as_asked(line: OneLine, read: Reader) -> OneLine | None:
 
     What else is told is kept, but for how fast that was. None where clauses are on a par, or the rest is no plan.
     """
-    twice = {path for word in line.words if (path := _said_twice(word))}
+    twice = {path for word in line.words if (path := _repeated_field(word))}
     places = [*_clauses(line.text)]
     weights = _weights([line.text[slice(*place)] for place in places])
     weight = {word: weights[_place_of(word, places)] for word in line.words}
     left: dict[Word, Word] = {}
     for path in twice:
         of_it = sorted(
-            (word for word in line.words if path in word.meaning.values or _said_twice(word) == path),
+            (word for word in line.words if path in word.meaning.values or _repeated_field(word) == path),
             key=weight.__getitem__,
         )
         left |= {word: of_it[-1] for word in of_it if weight[word] < weight[of_it[-1]]}
@@ -213,8 +211,8 @@ def as_asked(line: OneLine, read: Reader) -> OneLine | None:
     limits = {word.meaning.words for word in left}
     if rest.faults or not is_kept or not _bounds(line) - limits <= _bounds(rest) or (line.asked and not rest.asked):
         return None
-    told = ((word.text, asked.text) for word, asked in left.items())
-    whys = (f"left out: {text}, {AS_TOLD} {asked}" for text, asked in told if text != asked)
+    pairs = ((word.text, asked.text) for word, asked in left.items())
+    whys = (f"left out: {text}, {REPORTED} {asked}" for text, asked in pairs if text != asked)
     return _part(line, rest, read, whys)
 
 
@@ -245,7 +243,7 @@ def _place_of(word: Word, places: list[tuple[int, int]]) -> int:
     return next((at for at, (start, end) in enumerate(places) if start <= word.start < end), len(places) - 1)
 
 
-def _said_twice(word: Word) -> str:
+def _repeated_field(word: Word) -> str:
     """Return the field that a word says otherwise than another one; empty for others."""
     title = "" if word.meaning.fault is None else word.meaning.fault.title
     is_of_other = title == WHOSE_MEMORY  # on my 12gb card, is 24gb enough

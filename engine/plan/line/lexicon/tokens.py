@@ -230,8 +230,8 @@ def _latency_at(tokens: list[Token], index: int) -> range | None:
     for at in range(index - 1, max(index - _FARTHEST_TIME, -1), -1):
         latency = next((words for words in _ending(at) if is_latency(_name(tokens, words))), None)
         if latency is not None:
-            told = {key_of(token.text) for token in tokens[latency.stop : index]} & measured["judging"]
-            line = key_of("".join(token.text for token in tokens)) if told else ""  # latency is 5 s, too slow
+            verbs = {key_of(token.text) for token in tokens[latency.stop : index]} & measured["judging"]
+            line = key_of("".join(token.text for token in tokens)) if verbs else ""  # latency is 5 s, too slow
             return None if any(much in line for much in measured["too much"]) else latency
         if any(map(str.isdigit, tokens[at].text)) and not PERCENTILE.fullmatch(tokens[at].text):
             break
