@@ -93,13 +93,10 @@ class TakenWords(MachineWords):
     def _named_again(self, text: str, meaning: Meaning) -> Meaning:
         """Take a name alone for the hardware that was named with its memory: ``2x A100 40GB, how many A100s``."""
         first, second = (str(values.get(hardware.NAME, "")) for values in (self._values, meaning.values))
+        if not first or second in ("", first) or _MEMORY.search(text):
+            return meaning
         is_bare = key_of(_COUNT_OR_PLURAL.sub("", text)) == first.split("-")[0]
-        is_one = (
-            first
-            and second not in ("", first)
-            and (is_bare or _SIZE_IN_ID.sub("", second) == _SIZE_IN_ID.sub("", first))
-        )
-        if not is_one or _MEMORY.search(text):
+        if not is_bare and _SIZE_IN_ID.sub("", second) != _SIZE_IN_ID.sub("", first):
             return meaning
         return replace(meaning, values={path: value for path, value in meaning.values.items() if path != hardware.NAME})
 
