@@ -190,7 +190,19 @@ def test_a_line_without_end_is_refused_at_once(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["llama 8b lora 4090", "qlora or nothing", "foo vs bar", "h100 vs", "vs h100", "", "lora of 8b or full on 2 a100"],
+    [
+        *(
+            "llama 8b lora 4090",
+            "qlora or nothing",
+            "foo vs bar",
+            "h100 vs",
+            "vs h100",
+            "",
+            "lora of 8b or full on 2 a100",
+        ),
+        "vllm qwen1.5-7b, which is 2298.89 tokens/s in your blog. I set the number of input tokens to 1000 and "
+        '"min_tokens" to 1000 using a single A100-80GB GPU. I get about 1000 tokens/s, which is far away from 2000.',
+    ],
 )
 def test_a_line_that_compares_nothing_is_left_alone(text: str) -> None:
     assert alternatives(text) == ()

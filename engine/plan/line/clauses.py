@@ -185,12 +185,11 @@ def as_asked(line: OneLine, read: Reader) -> OneLine | None:
     weights = _weights([line.text[slice(*place)] for place in places])
     weight = {word: weights[_place_of(word, places)] for word in line.words}
     left: dict[Word, Word] = {}
-    for path in twice:
-        of_it = sorted(
-            (word for word in line.words if path in word.meaning.values or _repeated_field(word) == path),
-            key=weight.__getitem__,
-        )
-        left |= {word: of_it[-1] for word in of_it if weight[word] < weight[of_it[-1]]}
+    for path in twice if _ASKED in weights else ():
+        of_it = (word for word in line.words if path in word.meaning.values or _repeated_field(word) == path)
+        *others, asked = sorted(of_it, key=weight.__getitem__)
+        lesser = [word for word in others if weight[word] < weight[asked]]
+        left |= {word: asked for word in lesser if weight[word] < 0 or word.start < asked.start}
     clauses = {_place_of(word, places): asked for word, asked in left.items()}
     is_other = hardware.NAME in twice
     for word in line.words:
@@ -229,10 +228,10 @@ def _weights(clauses: list[str]) -> list[int]:
         is_choice = not words.comparing.isdisjoint(keys[:1])  # a 3090, or a 4090: no question, but or do i need one
         asks = bool(begins & openings) or (not is_choice and clause.rstrip().endswith(("?", "？")))
         asks |= is_choice and not openings.isdisjoint(keys[1:2])
-        is_meant = not (words.measured["run meant"] | words.solving["wishing"]).isdisjoint(keys)
+        meant = (words.measured["run meant"] | words.solving["wishing"]) - words.measured["present"]
         is_reported = not words.measured["reported"].isdisjoint(keys)
         is_other = is_reported or (_is_narration(clause) and _is_of_another_run(clause))
-        weights.append(_ASKED if asks else -1 if is_other else int(is_meant))
+        weights.append(_ASKED if asks else -1 if is_other else int(not meant.isdisjoint(keys)))
         if is_choice and not asks and len(weights) > 1:
             weights[-2:] = [max(weights[-2:])] * 2
     return weights

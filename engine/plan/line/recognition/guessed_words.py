@@ -273,8 +273,9 @@ class GuessedWords(DerivedValues):
         """
         index = self._tokens_before(text)
         named_at = [at for at, (_, meaning) in self._taken.items() if models.MODEL in meaning.values]
-        names = (key_of(name) for at in named_at for name in (self._written(at), str(self._values[models.MODEL])))
-        is_part = len(text) >= _SHORTEST_PART and any(name.startswith(key_of(text)) for name in names)
+        pieces, model = ({*name.casefold().split("-")} for name in (text, str(self._values.get(models.MODEL))))
+        is_part = pieces <= model or any(key_of(self._written(at)).startswith(key_of(text)) for at in named_at)
+        is_part &= len(text) >= _SHORTEST_PART
         if is_part and not models.is_size(self._word(index + 1)):
             return True  # any r1-distill model: r1-distill-qwen-7b
         whys = {at: self._taken[at][1].why for at in named_at}

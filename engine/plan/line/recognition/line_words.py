@@ -165,7 +165,8 @@ class LineWords:
         is_size = any(why or (is_assumed and end == index) for end, why in names.values())
         if not (self._task == FINETUNE or is_size) or length in self._values:
             return None
-        if any(text.casefold() in of for of in pieces.values()):
+        model = re.split("[-_]", str(self._values.get(Key.MODEL_NAME, "")).casefold())
+        if any(text.casefold() in of for of in (*pieces.values(), model)):
             return Meaning()  # lora 7b 3060, is a 7b possible
         for name, (end, why) in names.items():
             if why and end == index and not any(map(models.is_size, pieces[name])):
