@@ -190,13 +190,13 @@ def as_asked(line: OneLine, read: Reader) -> OneLine | None:
         *others, asked = sorted(of_it, key=weight.__getitem__)
         lesser = [word for word in others if weight[word] < weight[asked]]
         left |= {word: asked for word in lesser if weight[word] < 0 or word.start < asked.start}
-    clauses = {_place_of(word, places): asked for word, asked in left.items()}
+    clauses = {_place_of(word, places): holding for word, holding in left.items()}
     is_other = hardware.NAME in twice
     for word in line.words:
-        asked, paths = clauses.get(_place_of(word, places)), word.meaning.values.keys()
+        by, paths = clauses.get(_place_of(word, places)), word.meaning.values.keys()
         is_of_it = is_other and any(path.startswith(_OF_HARDWARE) for path in paths - _OF_HOST)
-        if asked is not None and (is_of_it or paths & _LATENCIES or word.meaning.words.startswith(_IN_TIME)):
-            left.setdefault(word, asked)
+        if by is not None and (is_of_it or paths & _LATENCIES or word.meaning.words.startswith(_IN_TIME)):
+            left.setdefault(word, by)
     text = line.text
     for word in left:
         is_count = hardware.NAME in word.meaning.values and not is_other
