@@ -260,7 +260,7 @@ class _Line(TrainingWords):
         known = self._flag(index, "--") or self._times_the_usual(index) or self._price(index)
         known = known or self._hours_of_sound(index) or self._piece_of_sound(index) or self._interval(index)
         known = known or self._measured_time(index) or self._layers_of_all(index) or self._hours_a_day(index)
-        known = known or self._until_a_day(index)
+        known = known or self._until_a_day(index) or self._memory_speed(index) or self._mesh(index)
         limit = limit_in(self._tokens, index) if known is None else None
         if known is not None or limit is not None:
             return known or (1, self._limit(index, limit or ""))

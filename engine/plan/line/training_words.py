@@ -35,6 +35,7 @@ _ROWS, _FEATURES = f"{OWN_PARAMETERS}n", f"{OWN_PARAMETERS}p"
 _KEPT = ("parameters", "optimizer", "activations")  # What is offloaded, with less that goes with it
 _STAGE, _PHASE = "stage", "phase"
 _OPTIMIZER_NAME = "named"  # An optimizer that is offloaded, or whose name alone stands before "on cpu"
+_MESH = re.compile(r"\d{1,5} ?[x×*] ?\d{1,5}", re.IGNORECASE)  # Groups and their devices: 4x8
 _BROAD = "tf32"  # Of products in 32 bits, of which a run in 16 has none
 
 
@@ -218,11 +219,25 @@ class TrainingWords(SampleWords):
             self._assume(Key.PARALLELISM_ZERO, 3, f"{framework}: weights, gradients and states shared by all devices")
         if not self._is_sharded_in_nodes() or Key.PARALLELISM_SHARD in self._values:
             return
+        if 1 < (size := self._size_of_nodes()) < self._degree(Key.HARDWARE_DEVICES):
+            self._assume(Key.PARALLELISM_SHARD, size, f"shards within each node of {size} devices")
+
+    def _size_of_nodes(self) -> int:
         row = self._catalog.accelerators.get(str(self._values.get(Key.HARDWARE_NAME)))
         fabric = None if row is None else self._catalog.fabric_of(row)
-        size = self._degree(Key.HARDWARE_PER_NODE, 1 if fabric is None else fabric.node_devices)
-        if 1 < size < self._degree(Key.HARDWARE_DEVICES):
-            self._assume(Key.PARALLELISM_SHARD, size, f"shards within each node of {size} devices")
+        return self._degree(Key.HARDWARE_PER_NODE, 1 if fabric is None else fabric.node_devices)
+
+    def _mesh(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize groups that share states and the devices of each: ``hsdp 4x8``; those of a node in either order."""
+        few = next((few for few in (1, 3) if _MESH.fullmatch(self._span(index, few))), 0)
+        if not few or not self._is_sharded_in_nodes():
+            return None
+        groups, size = map(int, re.findall(r"\d+", self._span(index, few)))
+        groups, size = (size, groups) if groups == self._size_of_nodes() else (groups, size)
+        if self._degree(Key.HARDWARE_DEVICES, groups * size) != groups * size:
+            return None
+        values: dict[str, object] = {Key.PARALLELISM_SHARD: size, Key.HARDWARE_DEVICES: groups * size}
+        return few, Meaning(words := f"{groups} groups of {size} devices that share states", values, words)
 
     def _is_sharded_in_nodes(self) -> bool:
         return not self._keys().isdisjoint(vocabulary().sharded_in_nodes)

@@ -13,6 +13,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import spelled_numbers as spelled
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, families_of_models, named_model, resembling_model
+from capacity_tui.engine.plan.line.lexicon.processor_words import nearest_processor
 from capacity_tui.engine.plan.line.lexicon.quantities import image_of, with_software
 from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token, is_latency, split, with_latencies
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -47,7 +48,7 @@ def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     plain = _NODES_OF.sub(lambda nodes: f"{nodes[1]}{nodes[2]}".ljust(len(nodes[0])), text)
     plain = _nodes_counted().sub(_nodes, plain)
     named = _VERSION.sub(lambda match: _version(match, catalog), with_software(plain))
-    words = spelled.with_sides(split(named), text, catalog)
+    words = spelled.with_sides(spelled.with_memory_speeds(split(named), catalog), text, catalog)
     words = spelled.with_hours_of_day(spelled.with_products([*_without_dashes(words)]))
     tokens = _with_times(spelled.with_products(_with_ranges(words)), catalog)
     tokens = _with_host_memory(with_latencies(spelled.with_composite_times(tokens)), catalog)
@@ -282,6 +283,8 @@ def _is_of_memory(tokens: list[Token], index: int, catalog: Catalog) -> bool:
     counts = amount.is_behind if (amount := words.amounts.get(keys[-1])) else keys[-1] in words.fields
     is_size = (after and not tokens[index].ends) or (before and not (is_taken or counts or tokens[index - 1].ends))
     is_size &= tokens[index].text.isdecimal()
+    named = (" ".join(token.text for token in tokens[max(at, 0) : index + 1]) for at in (index - 2, index - 1))
+    is_size = is_size and not any(nearest_processor(name, catalog) for name in named)  # xeon gold 6430 ddr5
     return is_size and not any(_is_named(tokens[at:last], catalog) for at in (index, index + 1))
 
 

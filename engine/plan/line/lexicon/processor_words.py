@@ -50,6 +50,7 @@ _RYZEN_AI = "ryzen-ai"  # All of laptops
 
 _ALIKE_FOR_TWO = ("i", "ryzen")  # Those whose neighbouring generations have the memory of each other
 
+_OF_BOTH = ("i", "ryzen", "ultra")  # Those of which laptops have some
 _OF_LAPTOPS = re.compile(r"u|v|h|hx|hs|p|g7|hk", re.IGNORECASE)  # What model numbers of laptops' processors end in
 
 
@@ -99,7 +100,7 @@ def nearest_processor(word: str, catalog: Catalog) -> Meaning | None:
     if match is None:
         return None
     line = _line_of(match)
-    is_portable = line == _RYZEN_AI or _OF_LAPTOPS.fullmatch(match["suffix"]) is not None
+    is_portable = line == _RYZEN_AI or (line in _OF_BOTH and _OF_LAPTOPS.fullmatch(match["suffix"]) is not None)
     known = ((row_id, _PROCESSOR.fullmatch(row_id)) for row_id in catalog.processors)
     rows = [(catalog.processors[row_id], other) for row_id, other in known if other and _line_of(other) == line]
     alike = [(_differences(match, other), row) for row, other in rows if (row.segment == "laptop") == is_portable]
@@ -133,8 +134,9 @@ def _differences(match: re.Match[str], other: re.Match[str]) -> tuple[bool, int,
     """
     is_other_kind = match["suffix"].casefold() != other["suffix"].casefold()
     generations = [_generation(_line_of(one), one["number"], one["suffix"]) for one in (match, other)]
-    tiers, numbers = ([_tier(one[0]) for one in (match, other)], [int(one["number"]) for one in (match, other)])
-    is_other_draw = is_other_kind and _OF_LAPTOPS.fullmatch(match["suffix"]) is not None
+    line, numbers = _line_of(match), [int(one["number"]) for one in (match, other)]
+    tiers = [number // 1000 if line == "xeon" else _tier(one[0]) for number, one in zip(numbers, (match, other), strict=True)]
+    is_other_draw = is_other_kind and line in _OF_BOTH and _OF_LAPTOPS.fullmatch(match["suffix"]) is not None
     generation, tier, number = (abs(one - another) for one, another in (generations, tiers, numbers))
     return is_other_draw, generation, tier, is_other_kind, number
 

@@ -27,6 +27,9 @@ AND_A_HALF = ["and", "a", _HALF]
 _PART_OF_A_TIME = re.compile(r"(\d+)m", re.IGNORECASE)  # 2h 30m
 _GLUED_TIME = re.compile(r"(?:(\d+)d)?(\d+)(?::(\d\d))?h(?:(\d{1,2})(m(?:ins?)?)?)?", re.IGNORECASE)
 """A time of several units as one word: ``3d12h``, ``2h45m``, ``1h30``, ``1:30h``."""
+_MEMORY = re.compile(r"((?:lp)?ddr[1-5]x?)[-@_ ]?(?:([1-9]\d{3,4})(?:mhz|mt/?s)?)?", re.IGNORECASE)
+_SPEED, _UNITS_OF_SPEED = re.compile(r"([1-9]\d{3,4})(mhz|mt/?s)?", re.IGNORECASE), ("mhz", "mt/s", "mts")
+_CHANNELS = re.compile(r"(\d{1,2}|[a-z]+)[- ]?ch(?:annels?)?", re.IGNORECASE)
 _CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
 _MINUTES = {"w": 7 * 24 * 60, "d": 24 * 60, "h": 60}  # Of what parts of a time may be part of
 
@@ -114,6 +117,35 @@ def _sum_of_times(first: str, second: str) -> float:
     whole, rest = (parse_quantity(str(span), "s") / _MINUTE_SECONDS for span in spans)
     unit = _MINUTES.get(first.lstrip("0123456789.")[:1].casefold(), 0)
     return whole + rest if rest < unit else 0.0
+
+
+def with_memory_speeds(tokens: list[Token], catalog: Catalog) -> list[Token]:
+    """Return the words with speed and channels of main memory as one each, ``4800mts`` and ``12ch``.
+
+    As in ``ddr5-4800``, ``DDR4 @ 3200 MHz`` and ``dual channel``; those of a picture stay.
+    """
+    keys, memories = [key_of(token.text) for token in tokens], vocabulary().ram
+    if memories.isdisjoint(keys) and not any(_MEMORY.fullmatch(token.text) for token in tokens):
+        return tokens
+    made: list[Token] = []
+    for token, after in zip(tokens, (*keys[1:], ""), strict=True):
+        before, text = made[-1] if made else Token("", 0, 0), token.text.casefold()
+        is_of_memory, memory = _MEMORY.fullmatch(before.text), _MEMORY.fullmatch(text)
+        speed, joined = _SPEED.fullmatch(text), not before.ends and _CHANNELS.fullmatch(f"{before.text} {text}")
+        channels = joined or _CHANNELS.fullmatch(text)
+        count = number_of(channels[1]) if channels else 0
+        is_speed = speed is not None and bool(speed[2]) and (after in memories or bool(is_of_memory))
+        if memory is not None and memory[2]:
+            at = token.start + memory.start(2)
+            made += (Token(memory[1], token.start, at), Token(f"{memory[2]}mts", at, token.end, token.ends))
+        elif speed is not None and (is_speed or (is_of_memory and catalog.accelerators.find_id(text) is None)):
+            made.append(replace(token, text=f"{speed[1]}mts"))
+        elif count:
+            first = made.pop() if joined else token
+            made.append(replace(token, text=f"{count}ch", start=first.start))
+        elif not (is_of_memory and text == "@") and not (before.text.endswith("mts") and text in _UNITS_OF_SPEED):
+            made.append(token)
+    return made
 
 
 def with_hours_of_day(tokens: list[Token]) -> list[Token]:
@@ -233,7 +265,7 @@ def _number_in_words(keys: list[str], index: int) -> tuple[int, int]:
         joint = int(keys[at] == "and" and number % _HUNDRED == 0)
         more = counts.get(keys[at + joint], 0) if at + joint < len(keys) else 0
         room = _HUNDRED if number % _HUNDRED == 0 else _TEN if number % _HUNDRED > _TEN and number % _TEN == 0 else 0
-        if not 0 < more < room or keys[index].isdecimal():
+        if not 0 < more < room or keys[index][:1].isdigit():  # 7950x dual channel
             break
         number, at = number + more, at + joint + 1
     return number, at if number else index

@@ -70,11 +70,11 @@ _MACHINE = re.compile(
 """Marks that say nothing: ``DGX-H100``, ``GB200-NVL72``, ``NVIDIA DGX A100``, ``US$ 500``, ``w/24GB``."""
 _COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,}(?:/[a-z]+)?)")
 """A number and what it counts as one word: ``384-dim``, ``50rps``, ``20req/s``."""
-_BRACKETED = re.compile(r"\((\d{1,3})[x×]\)", re.IGNORECASE)
-"""A number of what stands before it: ``A6000 (4x)``."""
-_MEMORY = re.compile(  # A10(16*23G), llama(7b), lecture(mp3), SVC(kernel='rbf')
-    r"(?<=\w)(?<!\b[cg]pu)\((\s*(?:\d+\s*[x×*]\s*)?\d+\s*gi?b?\s*|\d+b|[a-z][\w.-]*"
-    r"|(?!\w+_(?:mib|gib|gbs|tflops|w)=)[a-z]\w*=[^()]*)\)",
+_BRACKETED = re.compile(r"\((\d{1,3})[x×]\)|(?<=\d\d)\((\d{1,2})\)", re.IGNORECASE)
+"""A number of what stands before it: ``A6000 (4x)``, ``H100(8)``."""
+_MEMORY = re.compile(  # A10(16*23G), llama(7b), lecture(mp3), SVC(kernel='rbf'), 推理(8卡A100)
+    r"(?<=\w)(?<!\b[cg]pu)\((\s*(?:\d+\s*[x×*]\s*)?\d+\s*gi?b?\s*|\d+b|[a-z][\w.-]*|[^()]*[^\x00-\xb7()][^()]*"
+    r"|(?<=[^\x00-\xff]\()[^()]*|(?!\w+_(?:mib|gib|gbs|tflops|w)=)[a-z]\w*=[^()]*)\)",
     re.IGNORECASE,
 )
 
@@ -135,7 +135,7 @@ def split(text: str) -> list[Token]:
     tokens: list[Token] = []
     plain_text = _LANES.sub(_bus, text[:LONGEST_LINE].translate(_WIDE))
     plain_text = _OF_A_NODE.sub(lambda node: f"{node[1]} of ".ljust(len(node[0])), plain_text)
-    plain_text = _BRACKETED.sub(r"(x\1)", _PAIR.sub(_sides, _FEWEST.sub("min_tokens", plain_text)))
+    plain_text = _BRACKETED.sub(r" x\1\2 ", _PAIR.sub(_sides, _FEWEST.sub("min_tokens", plain_text)))
     plain_text = _MEMORY.sub(lambda call: _QUOTED.sub(r"=\2  ", f" {call[1]} "), plain_text)
     for match in _WORD.finditer(_SLASH.sub(" ", _MACHINE.sub(_blank, _PICTURES.sub(" ", plain_text)))):
         word, start = match[0], match.start()

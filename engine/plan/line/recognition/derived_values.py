@@ -263,9 +263,7 @@ class DerivedValues(MoneyWords):
                 text = count_in_words(self._cores, "core") if self._cores else "no gpu"
                 self._assume(hardware.NAME, name, f"{named.why.replace('cpu', text, 1)} (or name another)")
                 self._values |= {hardware.DEVICES: 1} if is_alone else {}
-                memory = self._values.pop(hardware.HOST_MEMORY, None)  # the processor's own
-                path = f"{hardware.SPEC}.{hardware.MEMORY}"
-                self._values |= {} if memory is None else {path: round(float(str(memory)) * hardware.MIB_OF_GIB)}
+                self._share_of_host()
             return
         row = self._catalog.processors.get(str(self._values.get(hardware.NAME)))
         if row is not None and self._cores not in (0, row.cores, row.cores + row.efficiency_cores, row.threads):

@@ -301,9 +301,6 @@ class FigureWords(NamedWords):
         why = f"{text}: {share:.0%} of the {row.bf16_tflops or row.fp16_tflops:g} TFLOP/s that {row.id} has, as MFU"
         return Meaning(f"MFU {share:.3g}", {Key.TRAINING_MFU: f"{share:.4g}"}, why)
 
-    def _written(self, index: int) -> str:
-        return self._text[self._tokens[index].start : self._tokens[index].end]
-
     def _is_of_groups(self, index: int) -> bool:
         """Whether a figure is of the weights of one scale, as in ``gptq 4bit 128g``; beside processors it is memory."""
         formats, packed = (vocabulary().grouped[kind] for kind in ("formats", "bits"))
@@ -358,11 +355,14 @@ class FigureWords(NamedWords):
         return None if meaning.fault or (hardware.SPEC in "".join(meaning.values) and not is_sold) else meaning
 
     def _share_of_host(self) -> None:
-        """Take the memory of a host with some processors for that of all: each has its part of it."""
+        """Take the memory of a host for that of the processors that compute: each has its part of it."""
         sockets, path = self._values.get(hardware.DEVICES), f"{hardware.SPEC}.{hardware.MEMORY}"
         memory = self._values.get(path)
-        is_processor = self._values.get(hardware.NAME) in self._catalog.processors
-        if is_processor and isinstance(sockets, int) and sockets > 1 and isinstance(memory, int):
+        if self._values.get(hardware.NAME) not in self._catalog.processors:
+            return
+        if memory is None and (host := self._values.pop(hardware.HOST_MEMORY, None)) is not None:
+            self._values[path] = memory = round(float(str(host)) * hardware.MIB_OF_GIB)  # 2x16gb ddr4
+        if isinstance(sockets, int) and sockets > 1 and isinstance(memory, int):
             self._values[path] = memory // sockets
 
     def _custom_device(self) -> None:

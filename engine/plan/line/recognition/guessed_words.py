@@ -47,10 +47,10 @@ _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how m
 _LIKE = re.compile(r"([a-z]+)[\d.]*-(?:style|like|type|based|class)", re.IGNORECASE)
 _DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*", re.IGNORECASE)  # 1am, 2nd, v2
 _LANES = re.compile(
-    r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d|\d+h/[a-z]+|\d+%/\d+%|\d\.\d+x|\w[\w.]*\(\)|\d{1,2}-?ch",
+    r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d|\d+h/[a-z]+|\d+%/\d+%|\d\.\d+x|\w[\w.]*\(\)|cl\d\d",
     re.IGNORECASE,
 )
-"""Lanes of a slot, cores, hours, shares, channels: ``x8``, ``8c/16t``, ``43%/57%``, ``12ch``."""
+"""Lanes of a slot, cores, hours, shares, latencies: ``x8``, ``8c/16t``, ``43%/57%``, ``CL30``."""
 _FLAT = ("1d", "2d")  # Dimensions of data rather than days
 _SHORTEST_PART = 5  # Letters of a name that stands for a longer one which begins with it
 _DIGITS_OF_MANY = 4  # Of a number that is no release and no few of something
@@ -94,7 +94,6 @@ class GuessedWords(DerivedValues):
         is_released |= text.isdecimal() and before in words.numbered
         is_released &= not self._is_apart(index - 1)
         is_lane = _LANES.fullmatch(text) is not None or self._is_narrated_share(index)
-        is_lane |= text.isdecimal() and self._word(index - 1) == "@" and key_of(self._word(index - 2)) in words.ram
         is_lane |= text.casefold() in _FLAT and self._model is not None and self._model.kind == "network"  # unet 2d
         if not (is_behind or is_released or is_lane):
             return None
@@ -195,10 +194,17 @@ class GuessedWords(DerivedValues):
         is_known |= is_plain and words.refused_release(text) is None  # depth-anything-small
         row = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
         is_known |= row is not None and f"({text})" in row.name  # vit-l-16 at 224
+        is_known |= self._is_its_algorithm(text)
         like = _LIKE.fullmatch(text.casefold())  # a llama-style model
         is_known |= like is not None and like[1] in words.fillers | models.families_of_models(self._catalog)
         is_known |= key_of(text) in words.model_words and models.MODEL in self._values  # a 125M param gpt
         return _NOTHING if is_given or is_known else None
+
+    def _is_its_algorithm(self, word: str) -> bool:
+        """Whether a word is the family of the algorithm that another word names: ``XGBoost, DaskXGBClassifier``."""
+        key, family = key_of(word), str(self._values.get(models.MODEL)).partition("_")[0]
+        others = (self._span(at, 1) for at in self._places_of(models.MODEL))
+        return self._task == FIT and key == family and any(key[:2] in key_of(other) for other in others)
 
     def _bare_number(self, index: int) -> Meaning:
         """Return what a number without a word counts."""

@@ -90,6 +90,9 @@ class LineWords:
         text = str(self._values.get(path, otherwise))
         return max(int(text), 1) if text.isdecimal() else max(int(otherwise), 1)
 
+    def _written(self, index: int) -> str:
+        return self._text[self._tokens[index].start : self._tokens[index].end]
+
     def _span(self, index: int, count: int) -> str:
         words = self._tokens[index : index + count]
         return words[0].text if len(words) == 1 else " ".join([token.text for token in words])

@@ -17,12 +17,14 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import GIVEN_TWICE, INFER, Amount, Meaning
 from capacity_tui.engine.plan.line.recognition.ruled_out_words import RuledOutWords
 from capacity_tui.engine.plan.plan import DETECTED
+from capacity_tui.engine.units import count_in_words
 
 _LAYERS_OF_ALL = re.compile(
     r"(\d{1,3})(?:/| of | out of )\d{1,3} layers(?: (?:to|on|in) (?:the )?(?:gpu|vram|card))?", re.IGNORECASE
 )
 _LONGEST_OF_LAYERS = 8  # Words of what says how many layers are on devices
 _FARTHEST_SHARE = 10  # Words from a time to how far something came then
+_MEMORY_RATE = re.compile(r"(\d+)(mts|ch)")  # Speed and channels of main memory, as they are read
 _FAR = 4  # Words before a time or a memory that may say that it is wanted
 _CORES, _SOCKETS, _THREADS_OF_A_CORE = "cores", "sockets", 2
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
@@ -91,6 +93,23 @@ class MachineWords(RuledOutWords):
         if (amount.name != _SOCKETS and not is_some) or not 1 <= few <= words.bounds["sockets of a machine"]:
             return None
         return Meaning(f"{few} × {row.id}", {hardware.DEVICES: few})
+
+    def _memory_speed(self, index: int) -> tuple[int, Meaning] | None:
+        """Take speed and channels of main memory for the bandwidth of what computes: ``epyc 9554 12 channels ddr5-4800``."""
+        if _MEMORY_RATE.fullmatch(self._word(index)) is None:
+            return None
+        row, path = self._catalog.processors.get(str(self._values.get(hardware.NAME))), f"{hardware.SPEC}.bandwidth_gbs"
+        if row is None or not (row.memory_channels and row.memory_mts and row.bandwidth_gbs):
+            return 1, Meaning(why=f"left out: {self._written(index)}; main memory is as fast as the catalogue has it")
+        matches = filter(None, (_MEMORY_RATE.fullmatch(token.text) for token in self._tokens))
+        rates, most = {match[2]: int(match[1]) for match in matches}, row.memory_channels
+        channels, speed = rates.get("ch", most), rates.get("mts", row.memory_mts)
+        channels //= self._degree(hardware.DEVICES) if channels > most else 1
+        if channels > most:
+            return 1, Meaning(why=f"left out: {self._written(index)}; {row.id} has {count_in_words(most, 'channel')}")
+        rate = round(row.bandwidth_gbs * channels / most * speed / row.memory_mts, 1)
+        why = f"{count_in_words(channels, 'channel')} of {speed:g} MT/s: {rate:g} GB/s; the catalogue has {row.bandwidth_gbs:g}"
+        return 1, Meaning() if path in self._values else Meaning(f"{rate:g} GB/s of memory", {path: rate}, why)
 
     def _is_chosen(self, index: int) -> bool:
         """Whether a word that compares stands before another one, over words that turn to it: ``or just 32 cores``."""

@@ -99,8 +99,9 @@ class ModelDetails(FigureWords):
                 self._take(index, few, Meaning(fault=PlanError("a plan has one model", text, hint)))
 
     def _is_hardware(self, index: int) -> bool:
-        """Whether a word names hardware with the one before it, as ``xeon e5-2680``."""
-        return index > 0 and hardware.named_hardware(self._span(index - 1, 2), self._catalog) is not None
+        """Whether a word names hardware, or does with the one before or behind it, as ``e5-2680v4``, ``xeon e5-2680``."""
+        spans = (self._span(max(index - 1, 0), 2), self._span(index, 1), self._span(index, 2))
+        return any(hardware.named_hardware(span, self._catalog) is not None for span in spans)
 
     def _draft(self, named: Sequence[_Model]) -> _Model:
         """Return the model that stands next to the word draft; the smaller where neither or both do."""

@@ -83,7 +83,7 @@ class NamedWords(CountedWords):
             return ruled_out
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
         is_number = settings.is_number(token.text) and self._is_counted(index)
-        is_number |= self._is_in_count(index)
+        is_number |= self._is_in_count(index) or self._is_version(index)
         is_mark = not any(map(str.isalnum, token.text))
         if is_question or is_number or is_mark or ("=" in token.text and "(" not in token.text):
             return None
@@ -111,6 +111,15 @@ class NamedWords(CountedWords):
                 why = f"{phrase}: full fine-tuning (or say serve)" if is_guess else meaning.why
                 return count, replace(meaning, why=why)
         return self._size_first(index)
+
+    def _is_version(self, index: int) -> bool:
+        """Whether a number before counted devices is the version of the family before it: ``llama 2 h100*8``."""
+        family, text = self._word(index - 1).casefold(), self._word(index)
+        if not text.isdecimal() or family not in models.families_of_models(self._catalog):
+            return False
+        counted = (hardware.named_hardware(self._span(index + 1, few), self._catalog) for few in range(1, _MOST_WORDS))
+        is_known = models.resembling_model(f"{family}-{text}", self._catalog) is not None
+        return is_known and any(one is not None and hardware.DEVICES in one.values for one in counted)
 
     def _unknown_card(self, index: int) -> tuple[int, Meaning] | None:
         """Refuse a card of a known line that no catalogue has, with its memory, as ``geforce 920m 2gb``."""
