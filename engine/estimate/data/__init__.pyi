@@ -9,6 +9,7 @@ from .supply import NO_CACHE as NO_CACHE
 from .supply import STREAMING as STREAMING
 from .supply import Content as Content
 from .supply import Supply as Supply
+from .supply import data_units as data_units
 from .supply import download_bandwidth as download_bandwidth
 from .supply import network_content as network_content
 from .supply import stored_bytes as stored_bytes

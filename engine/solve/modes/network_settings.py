@@ -52,8 +52,11 @@ def choose_spec_parameters(
         micro_batches = powers_of_two(most or LARGEST_MICRO_BATCH)
     ways = NETWORK_CHECKPOINTING if Key.TRAINING_CHECKPOINTING in wanted else (resolved.plan.training.checkpointing,)
     trials: list[tuple[float, float, Values]] = []
+    held_without: set[object] = set()  # micro-batches inside without recomputing, which only slows them
     for checkpointing in ways:
         for micro_batch in micro_batches:
+            if micro_batch in held_without:
+                continue
             trial = {**values, Key.TRAINING_MICRO_BATCH: micro_batch, Key.TRAINING_CHECKPOINTING: checkpointing}
             if Key.TRAINING_GLOBAL_BATCH in wanted:
                 trial[Key.TRAINING_GLOBAL_BATCH] = dp * max(of_replica, int(str(micro_batch)))
@@ -61,12 +64,14 @@ def choose_spec_parameters(
             held = largest(estimated.memory.reserved_bytes.value)
             speed = largest(estimated.computation.units_per_step / estimated.computation.step_seconds.value)
             trials.append((held, speed, trial))
+            held_without |= {micro_batch} if budget is None or held <= budget else set()
     inside = [trial for trial in trials if budget is None or trial[0] <= budget]
     held, _, chosen = max(inside, key=lambda trial: trial[1]) if inside else min(trials, key=lambda trial: trial[0])
     limit = "no memory limit known" if budget is None else f"{format_bytes(budget)}, {format_percent(mode.utilization)}"
-    verdict = f"fastest of {len(trials)} settings inside {limit}: {format_bytes(held)}"
+    settings = len(ways) * len(micro_batches)
+    verdict = f"fastest of {settings} settings inside {limit}: {format_bytes(held)}"
     if not inside:
-        verdict = f"none of {len(trials)} settings stays inside {limit}; this needs least: {format_bytes(held)}"
+        verdict = f"none of {settings} settings stays inside {limit}; this needs least: {format_bytes(held)}"
     for path, value in chosen.items():
         if path in wanted and path not in reasons:
             values[path], reasons[path] = value, verdict

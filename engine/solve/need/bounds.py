@@ -10,9 +10,11 @@ from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.cluster import HOUR, SIXTEEN_BIT, Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import REQUESTS
+from capacity_tui.engine.estimate.data import data_units
 from capacity_tui.engine.estimate.serving import released_format
 from capacity_tui.engine.estimate.transformer import base_format
 from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.models import presumed_family, read_spec
 from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import ModelSection, Plan, edited
 from capacity_tui.engine.record import dataclass
@@ -43,6 +45,7 @@ class Bounds:
     catalog: Catalog
     machine: Machine | None = None
     _clusters: dict[tuple[tuple[str, str], ...], Cluster | None] = field(default_factory=dict)
+    _flops: float | None = None
 
     def at_best(self, change: Mapping[str, object]) -> Mapping[str, float]:
         """Return figures that a candidate cannot be better than, by result key; those of which something is known.
@@ -62,7 +65,7 @@ class Bounds:
             served = self._served_tokens()
             if served:
                 bounds[MILLION] = rate / HOUR / served * 1e6
-        seconds = None if row is None else self._seconds(row, cluster)
+        seconds = self._network_seconds(cluster) if row is None else self._seconds(row, cluster)
         if seconds is not None:
             bounds[TIME] = seconds
             if rate is not None:
@@ -99,11 +102,32 @@ class Bounds:
             tokens = self.catalog.modes["balanced"].tokens_per_parameter * size
         flops = _TRAINED if self.plan.task == "train" else _TUNED
         work = flops * max(float(row.params_active or size) - self._embedding_parameters(row), 0.0) * float(tokens)
+        return work / self._peak(cluster)
+
+    def _network_seconds(self, cluster: Cluster) -> float | None:
+        """Return the time of a network's training at the peak of its devices; None for others."""
+        samples, passes = data_units(self.plan)
+        if samples is None or self.plan.task not in ("train", "finetune") or not self._sample_flops():
+            return None
+        return self._sample_flops() * largest(samples) * largest(passes) / self._peak(cluster)
+
+    def _sample_flops(self) -> float:
+        """Return the FLOPs of a sample that a network learns from at the least; 0 for other models."""
+        if self._flops is None:
+            from capacity_tui.engine.models.networks import network_spec_type  # noqa: PLC0415 - of its kind alone
+
+            self._flops, family = 0.0, presumed_family(self.plan.model.name, self.catalog)
+            if family.is_network:
+                spec = read_spec(network_spec_type(family.id), self.plan.model.spec)
+                network = spec.network(self.catalog, family.id, trains=True)
+                self._flops = network.flops + network.trained_flops * (_TRAINED / _FORWARD - 1.0) * (self.plan.task == "train")
+        return self._flops
+
+    def _peak(self, cluster: Cluster) -> float:
         device, precision = cluster.device, self.plan.training.precision
         # What is open becomes one of the types of 16 bits.
         types = SIXTEEN_BIT if precision == AUTO else (precision,)
-        peak = max(device.peak(name) for name in types) * max(device.efficiency.boost, 1.0)
-        return work / (largest(cluster.devices) * peak)
+        return largest(cluster.devices) * max(device.peak(name) for name in types) * max(device.efficiency.boost, 1.0)
 
     @staticmethod
     def _embedding_parameters(row: Architecture) -> float:

@@ -112,7 +112,8 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     is_name = any(map(str.isalpha, name)) and sum(map(str.isalnum, name)) >= FEWEST_CHARACTERS
     if not pieces or not is_name or not is_owned or vocabulary().refuses_model(word, catalog):
         return None
-    ids = _names_with(pieces, catalog)
+    joined = _names_with(["".join(pieces)], catalog) if len(pieces) > 1 and pieces[1].isdecimal() else []  # qwen 3
+    ids = joined or _names_with(pieces, catalog)
     for parts in ([*between.split(pieces[0]), *pieces[1:]] for between in (_VERSION, _KIND)):
         ids = ids or _names_with(parts, catalog, version=parts[1] if len(parts) > len(pieces) else "")
     others = catalog.architectures.aliases.items() if not ids and any(map(is_size, pieces[1:])) else ()
