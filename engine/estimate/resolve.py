@@ -112,8 +112,9 @@ def resolve_plan(
     hardware = plan.hardware.model_copy(update={"devices": int(cluster.devices), "per_node": int(cluster.per_node)})
     plan = plan.model_copy(update={Key.TASK: task, "hardware": hardware})
     if family.kind == "classical":
-        from capacity_tui.engine.estimate.classical.work import settle_classical  # noqa: PLC0415 - each kind of model loads its own
+        from capacity_tui.engine.estimate.classical.work import of_one_machine, settle_classical  # noqa: PLC0415 - each kind of model loads its own
 
+        cluster = of_one_machine(cluster)
         spec = settle_classical(plan, family.id, cluster.device)
         plan = _with_spec(plan, spec)
         like_runs = run_like(plan, family, None, cluster.device, catalog)

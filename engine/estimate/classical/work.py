@@ -45,6 +45,17 @@ METHOD = "kernels of the usual library by roofline, loops by measured time of on
 GPU_LOOPS = "speed of a GPU in loops of its own: by analogy with gradient boosting"
 
 
+def of_one_machine(cluster: Cluster) -> Cluster:
+    """Return a cluster whose device is all processors of a node, which a fit uses together; others as they are."""
+    device, sockets = cluster.device, int(cluster.per_node)
+    if not device.is_processor or sockets == 1 or float(np.max(cluster.devices)) != sockets:
+        return cluster
+    figures = ("memory_bytes", "bandwidth", "units", "tdp_watts")
+    whole = {name: None if getattr(device, name) is None else getattr(device, name) * sockets for name in figures}
+    peaks = {name: peak * sockets for name, peak in device.peaks.items()}
+    return replace(cluster, device=replace(device, peaks=peaks, **whole), devices=1.0, part=f"{sockets} x ")
+
+
 def settle_classical(plan: Plan, family: str, device: Device) -> ClassicalSpec:
     """Return the parameters of a classical plan with every default filled in; PlanError where one is not allowed."""
     spec = read_spec(CLASSICAL_SPECS[family], plan.model.spec)

@@ -120,7 +120,8 @@ class Bounds:
             if family.is_network:
                 spec = read_spec(network_spec_type(family.id), self.plan.model.spec)
                 network = spec.network(self.catalog, family.id, trains=True)
-                self._flops = network.flops + network.trained_flops * (_TRAINED / _FORWARD - 1.0) * (self.plan.task == "train")
+                backward = _TRAINED / _FORWARD - 1.0 if self.plan.task == "train" else 0.0
+                self._flops = network.flops + network.trained_flops * backward
         return self._flops
 
     def _peak(self, cluster: Cluster) -> float:

@@ -19,7 +19,6 @@ from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token, is_
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.units import parse_quantity
 
-_DASHES = ("-", "–", "—")  # Between numbers, and between clauses
 _TIMES, _THOUSANDS_OF = re.compile(r"[x×](\d{1,3})", re.IGNORECASE), re.compile(r"(\d+(?:\.\d+)?)[kK]")  # x2 3090
 _ONE_NUMBER = r"\d+(?:\.\d+)?[kM]?"
 _RANGE = re.compile(
@@ -49,7 +48,7 @@ def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     plain = _nodes_counted().sub(_nodes, plain)
     named = _VERSION.sub(lambda match: _version(match, catalog), with_software(plain))
     words = spelled.with_sides(spelled.with_memory_speeds(split(named), catalog), text, catalog)
-    words = spelled.with_hours_of_day(spelled.with_products([*_without_dashes(words)]))
+    words = spelled.with_hours_of_day(spelled.with_products([*spelled.without_dashes(words)]))
     tokens = _with_times(spelled.with_products(_with_ranges(words)), catalog)
     tokens = _with_host_memory(with_latencies(spelled.with_composite_times(tokens)), catalog)
     tokens = _with_kinds_first([*_with_memory_apart(tokens, catalog)], catalog)
@@ -124,14 +123,6 @@ def _with_ranges(tokens: list[Token]) -> list[Token]:
         made.append(tokens[index] if larger is None else Token(larger, tokens[index].start, last.end, last.ends))
         index += words
     return made
-
-
-def _without_dashes(tokens: list[Token]) -> Iterator[Token]:
-    """Yield the words without dashes between clauses, which end what stands before them; between numbers they stay."""
-    for index, token in enumerate(tokens):
-        after = tokens[index + 1].text if index + 1 < len(tokens) else ""
-        if token.text not in _DASHES or after[:1].isdigit():
-            yield replace(token, ends=token.ends or after in _DASHES)
 
 
 def _with_parts(tokens: list[Token]) -> list[Token]:

@@ -135,7 +135,8 @@ def _differences(match: re.Match[str], other: re.Match[str]) -> tuple[bool, int,
     is_other_kind = match["suffix"].casefold() != other["suffix"].casefold()
     generations = [_generation(_line_of(one), one["number"], one["suffix"]) for one in (match, other)]
     line, numbers = _line_of(match), [int(one["number"]) for one in (match, other)]
-    tiers = [number // 1000 if line == "xeon" else _tier(one[0]) for number, one in zip(numbers, (match, other), strict=True)]
+    tiers = [_tier(one[0]) for one in (match, other)]
+    tiers = [number // 1000 for number in numbers] if line == "xeon" else tiers  # platinum, gold, silver
     is_other_draw = is_other_kind and line in _OF_BOTH and _OF_LAPTOPS.fullmatch(match["suffix"]) is not None
     generation, tier, number = (abs(one - another) for one, another in (generations, tiers, numbers))
     return is_other_draw, generation, tier, is_other_kind, number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, key_of
@@ -27,6 +28,7 @@ AND_A_HALF = ["and", "a", _HALF]
 _PART_OF_A_TIME = re.compile(r"(\d+)m", re.IGNORECASE)  # 2h 30m
 _GLUED_TIME = re.compile(r"(?:(\d+)d)?(\d+)(?::(\d\d))?h(?:(\d{1,2})(m(?:ins?)?)?)?", re.IGNORECASE)
 """A time of several units as one word: ``3d12h``, ``2h45m``, ``1h30``, ``1:30h``."""
+_DASHES = ("-", "–", "—")  # Between numbers, and between clauses
 _MEMORY = re.compile(r"((?:lp)?ddr[1-5]x?)[-@_ ]?(?:([1-9]\d{3,4})(?:mhz|mt/?s)?)?", re.IGNORECASE)
 _SPEED, _UNITS_OF_SPEED = re.compile(r"([1-9]\d{3,4})(mhz|mt/?s)?", re.IGNORECASE), ("mhz", "mt/s", "mts")
 _CHANNELS = re.compile(r"(\d{1,2}|[a-z]+)[- ]?ch(?:annels?)?", re.IGNORECASE)
@@ -117,6 +119,14 @@ def _sum_of_times(first: str, second: str) -> float:
     whole, rest = (parse_quantity(str(span), "s") / _MINUTE_SECONDS for span in spans)
     unit = _MINUTES.get(first.lstrip("0123456789.")[:1].casefold(), 0)
     return whole + rest if rest < unit else 0.0
+
+
+def without_dashes(tokens: list[Token]) -> Iterator[Token]:
+    """Yield the words without dashes between clauses, which end what stands before them; between numbers they stay."""
+    for index, token in enumerate(tokens):
+        after = tokens[index + 1].text if index + 1 < len(tokens) else ""
+        if token.text not in _DASHES or after[:1].isdigit():
+            yield replace(token, ends=token.ends or after in _DASHES)
 
 
 def with_memory_speeds(tokens: list[Token], catalog: Catalog) -> list[Token]:

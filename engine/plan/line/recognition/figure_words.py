@@ -356,13 +356,14 @@ class FigureWords(NamedWords):
 
     def _share_of_host(self) -> None:
         """Take the memory of a host for that of the processors that compute: each has its part of it."""
-        sockets, path = self._values.get(hardware.DEVICES), f"{hardware.SPEC}.{hardware.MEMORY}"
-        memory = self._values.get(path)
-        if self._values.get(hardware.NAME) not in self._catalog.processors:
+        sockets, path = self._degree(hardware.DEVICES), f"{hardware.SPEC}.{hardware.MEMORY}"
+        row = self._catalog.processors.get(str(self._values.get(hardware.NAME)))
+        if row is None:
             return
-        if memory is None and (host := self._values.pop(hardware.HOST_MEMORY, None)) is not None:
-            self._values[path] = memory = round(float(str(host)) * hardware.MIB_OF_GIB)  # 2x16gb ddr4
-        if isinstance(sockets, int) and sockets > 1 and isinstance(memory, int):
+        if self._task == FIT and row.segment == "server" and 1 < sockets <= vocabulary().bounds["sockets of a machine"]:
+            self._values.setdefault(Key.HARDWARE_PER_NODE, sockets)
+        host = float(str(self._values.pop(hardware.HOST_MEMORY, 0))) * hardware.MIB_OF_GIB  # 2x16gb ddr4
+        if isinstance(memory := round(host) or self._values.get(path), int):
             self._values[path] = memory // sockets
 
     def _custom_device(self) -> None:

@@ -12,6 +12,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import GIVEN_TWICE, INFER, Amount, Meaning
@@ -25,6 +26,7 @@ _LAYERS_OF_ALL = re.compile(
 _LONGEST_OF_LAYERS = 8  # Words of what says how many layers are on devices
 _FARTHEST_SHARE = 10  # Words from a time to how far something came then
 _MEMORY_RATE = re.compile(r"(\d+)(mts|ch)")  # Speed and channels of main memory, as they are read
+_LONGEST_NAME = 6  # Words that counted devices may have, as ``8 x h100 sxm 80gb``
 _FAR = 4  # Words before a time or a memory that may say that it is wanted
 _CORES, _SOCKETS, _THREADS_OF_A_CORE = "cores", "sockets", 2
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
@@ -95,7 +97,7 @@ class MachineWords(RuledOutWords):
         return Meaning(f"{few} × {row.id}", {hardware.DEVICES: few})
 
     def _memory_speed(self, index: int) -> tuple[int, Meaning] | None:
-        """Take speed and channels of main memory for the bandwidth of what computes: ``epyc 9554 12 channels ddr5-4800``."""
+        """Take speed and channels of main memory for the bandwidth of a processor: ``12 channels ddr5-4800``."""
         if _MEMORY_RATE.fullmatch(self._word(index)) is None:
             return None
         row, path = self._catalog.processors.get(str(self._values.get(hardware.NAME))), f"{hardware.SPEC}.bandwidth_gbs"
@@ -108,7 +110,10 @@ class MachineWords(RuledOutWords):
         if channels > most:
             return 1, Meaning(why=f"left out: {self._written(index)}; {row.id} has {count_in_words(most, 'channel')}")
         rate = round(row.bandwidth_gbs * channels / most * speed / row.memory_mts, 1)
-        why = f"{count_in_words(channels, 'channel')} of {speed:g} MT/s: {rate:g} GB/s; the catalogue has {row.bandwidth_gbs:g}"
+        if math.isclose(rate, row.bandwidth_gbs, abs_tol=0.1):
+            return 1, Meaning(f"{rate:g} GB/s of memory, as it has")
+        why = f"{count_in_words(channels, 'channel')} of {speed:g} MT/s: {rate:g} GB/s"
+        why = f"{why}; the catalogue has {row.bandwidth_gbs:g}"
         return 1, Meaning() if path in self._values else Meaning(f"{rate:g} GB/s of memory", {path: rate}, why)
 
     def _is_chosen(self, index: int) -> bool:
@@ -318,3 +323,14 @@ class MachineWords(RuledOutWords):
         racks, why = int(str(match.values.get(hardware.DEVICES, 1))), f"{rack}: of {usual}" if is_usual else ""
         values = {**match.values, hardware.DEVICES: racks * size, Key.HARDWARE_PER_NODE: size}
         return Meaning(f"{racks} x {size} {match.values[hardware.NAME]}", values, why)
+
+    def _is_version(self, index: int) -> bool:
+        """Whether a number before counted devices is the version of the family before it: ``llama 2 h100*8``."""
+        family, text = self._word(index - 1).casefold(), self._word(index)
+        if not text.isdecimal() or family not in models.families_of_models(self._catalog):
+            return False
+        counted = (
+            hardware.named_hardware(self._span(index + 1, few), self._catalog) for few in range(1, _LONGEST_NAME)
+        )
+        is_known = models.resembling_model(f"{family}-{text}", self._catalog) is not None
+        return is_known and any(one is not None and hardware.DEVICES in one.values for one in counted)

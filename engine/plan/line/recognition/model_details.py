@@ -99,7 +99,7 @@ class ModelDetails(FigureWords):
                 self._take(index, few, Meaning(fault=PlanError("a plan has one model", text, hint)))
 
     def _is_hardware(self, index: int) -> bool:
-        """Whether a word names hardware, or does with the one before or behind it, as ``e5-2680v4``, ``xeon e5-2680``."""
+        """Whether a word names hardware, also with the one before or behind it: ``e5-2680v4``, ``xeon e5-2680``."""
         spans = (self._span(max(index - 1, 0), 2), self._span(index, 1), self._span(index, 2))
         return any(hardware.named_hardware(span, self._catalog) is not None for span in spans)
 

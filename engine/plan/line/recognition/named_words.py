@@ -112,15 +112,6 @@ class NamedWords(CountedWords):
                 return count, replace(meaning, why=why)
         return self._size_first(index)
 
-    def _is_version(self, index: int) -> bool:
-        """Whether a number before counted devices is the version of the family before it: ``llama 2 h100*8``."""
-        family, text = self._word(index - 1).casefold(), self._word(index)
-        if not text.isdecimal() or family not in models.families_of_models(self._catalog):
-            return False
-        counted = (hardware.named_hardware(self._span(index + 1, few), self._catalog) for few in range(1, _MOST_WORDS))
-        is_known = models.resembling_model(f"{family}-{text}", self._catalog) is not None
-        return is_known and any(one is not None and hardware.DEVICES in one.values for one in counted)
-
     def _unknown_card(self, index: int) -> tuple[int, Meaning] | None:
         """Refuse a card of a known line that no catalogue has, with its memory, as ``geforce 920m 2gb``."""
         name, number = self._span(index, 2), self._span(index + 1, 1)
