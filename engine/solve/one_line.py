@@ -12,6 +12,7 @@ from capacity_tui.engine.errors import CapacityError, Place, PlanError, refuse_a
 from capacity_tui.engine.estimate import resolve_plan
 from capacity_tui.engine.estimate.serving import released_format, vendor_of
 from capacity_tui.engine.keys import JOB_LIMITS, ON_HOST, Key
+from capacity_tui.engine.models import find_known_model
 from capacity_tui.engine.plan import DETECTED, Assumption, HardwareSection, Plan, edited
 from capacity_tui.engine.plan.line import FINETUNE, FIT, INFER, TRAIN, Asked, OneLine, vocabulary
 from capacity_tui.engine.record import dataclass
@@ -33,6 +34,7 @@ _LIMITED = {figure: limit for word, limit in JOB_LIMITS.items() for figure in (w
 """What limits a whole job, by the figures that lines say it of."""
 
 _TOKENS, _EPOCHS, _METHOD = Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS, Key.TRAINING_METHOD
+_SAMPLER_STEPS = "sampler_steps"  # What models that draw have
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,10 +261,19 @@ def _length(line: OneLine, catalog: Catalog) -> Iterator[Assumption]:
         yield Assumption(Key.TRAINING_SAMPLES, samples, why)
         if not line.has(_EPOCHS):
             yield Assumption(_EPOCHS, 1, "1 epoch of them (or give 3 epochs)")
+    elif usual is not None and _draws(str(line.values.get(_MODEL, "")), catalog):
+        steps = int(vocabulary().usual[FINETUNE]["drawing_steps"])
+        yield Assumption(Key.TRAINING_STEPS, steps, f"{steps} steps, as trainers of adapters take (give 3000 steps)")
     elif usual is not None:
         count = format_count(usual * epochs, decimals=0)
         factor = f", {epochs:g} times {format_count(usual, decimals=0)}" if epochs != 1 else ""
         yield Assumption(_TOKENS, usual * epochs, f"{count} tokens{factor} (give 50M, or {_TOKENS}=)")
+
+
+def _draws(name: str, catalog: Catalog) -> bool:
+    """Whether a model draws pictures, in steps of a sampler."""
+    model = find_known_model(name, catalog)
+    return model is not None and any(key == _SAMPLER_STEPS for key, _, _ in model.parameters())
 
 
 def _pace(line: OneLine) -> Iterator[Assumption]:

@@ -281,3 +281,14 @@ def test_boosting_grows_a_tree_for_each_class_from_three_on() -> None:
     sizes = [float(answer.estimate.memory.parts["model"]) for answer in (two, five)]
     assert sizes[1] == pytest.approx(5 * sizes[0])
     assert peak(five) > peak(two)
+
+
+def test_a_fit_uses_all_sockets_of_a_machine() -> None:
+    model = {"name": "random_forest", "spec": {"n": 1e7, "p": 50}}
+    one, two = (
+        estimate_plan(plan_from_data({"model": model, "hardware": {"name": "xeon-8480", "devices": n, "per_node": n}}))
+        for n in (1, 2)
+    )
+    assert 0.5 < seconds(two) / seconds(one) < 0.95
+    assert two.plan.model.spec["n_jobs"] == 2 * one.plan.model.spec["n_jobs"]
+    assert not any(note.code == "one_device" for note in two.estimate.warnings)

@@ -348,3 +348,12 @@ def test_devices_for_so_many_at_once_do_not_leave_them_waiting(load):
     needed = answer_line_question(line.plan, line.asked, catalog=FACTS)
     assert needed.value > 1
     assert figure(needed.best.estimate, "computation.infer.time_to_first_token_seconds").number < 10
+
+
+def test_a_network_is_never_faster_than_its_bound():
+    training = {"samples": 1_000_000, "epochs": 30}
+    data = {"model": {"name": "yolov5s"}, "task": "train", "training": training, "hardware": {"name": "t4"}}
+    plan = plan_from_data(data)
+    bound = Bounds(plan, FACTS).at_best({"hardware.name": "l4"})["estimated_train_time_seconds"]
+    filled = fill(edited(plan, {"hardware.name": "l4"}, FACTS).plan, "balanced", FACTS)
+    assert 0.0 < bound < mean(figure(filled.estimate, "estimated_train_time_seconds"))

@@ -297,20 +297,20 @@ class DataWords(ModelDetails):
     def _dataset(self, text: str) -> Meaning | None:
         """Recognize a data set by name; what the line says of its length goes before."""
         words = vocabulary()
-        names = (key_of(text), key_of(text.rpartition("/")[2]))  # tatsu-lab/alpaca
-        path, size = next((words.datasets[name] for name in names if name in words.datasets), ("", 0))
+        data = words.datasets.get(key_of(text.rpartition("/")[2]), ("", 0))  # tatsu-lab/alpaca
+        path, size = words.datasets.get(key_of(text), data)
         if (speech := words.sounds.get(key_of(text))) is not None:
             path, size = Key.TRAINING_SAMPLES, math.ceil(parse_quantity(f"{speech['hours']}h", "s") / speech["seconds"])
             places = set(range(len(self._tokens))) - self._places_of(models.MODEL)  # wav2vec2-large 960h librispeech
             size = 0 if any(self._words_of_sound(at, is_open=True) for at in places) else size
-        if not path or self._task not in (TRAIN, FINETUNE):
-            return None
-        return Meaning(f"data of {text}", {} if self._has_length() or not size else {path: size})
+        is_open = bool(size) and not self._has_length()
+        why = f"{text}: {format_count(size)} {path.rpartition('.')[2]}" if is_open else ""
+        of_data = Meaning(f"data of {text}", {path: size} if is_open else {}, why)
+        return of_data if path and self._task in (TRAIN, FINETUNE) else None
 
     def _data_like(self, text: str) -> Meaning | None:
         """Recognize a slip in the name of a data set, as ``imagnet``."""
-        meant = data_meant(text)
-        data = None if meant is None else self._dataset(meant)
+        data = self._dataset(meant) if (meant := data_meant(text)) is not None else None
         return None if data is None else replace(data, why=f"{text[:40]}: {meant} is the nearest name")
 
     def _samples_of(self, index: int) -> tuple[int, Meaning] | None:

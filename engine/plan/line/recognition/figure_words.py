@@ -357,8 +357,7 @@ class FigureWords(NamedWords):
     def _share_of_host(self) -> None:
         """Take the memory of a host for that of the processors that compute: each has its part of it."""
         sockets, path = self._degree(hardware.DEVICES), f"{hardware.SPEC}.{hardware.MEMORY}"
-        row = self._catalog.processors.get(str(self._values.get(hardware.NAME)))
-        if row is None:
+        if (row := self._catalog.processors.get(str(self._values.get(hardware.NAME)))) is None:
             return
         if self._task == FIT and row.segment == "server" and 1 < sockets <= vocabulary().bounds["sockets of a machine"]:
             self._values.setdefault(Key.HARDWARE_PER_NODE, sockets)
