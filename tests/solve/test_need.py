@@ -17,7 +17,7 @@ from capacity_tui.engine.present import needed_as_dict
 from capacity_tui.engine.solve import answer, plan_of_line
 from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.solve.need import answer_line_question, need
-from capacity_tui.engine.solve.need.bounds import Bounds
+from capacity_tui.engine.solve.need.bounds import TIME, Bounds
 from capacity_tui.engine.solve.search import Question, parse_axis, parse_goal, parse_limit
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict
@@ -354,6 +354,6 @@ def test_a_network_is_never_faster_than_its_bound():
     training = {"samples": 1_000_000, "epochs": 30}
     data = {"model": {"name": "yolov5s"}, "task": "train", "training": training, "hardware": {"name": "t4"}}
     plan = plan_from_data(data)
-    bound = Bounds(plan, FACTS).at_best({"hardware.name": "l4"})["estimated_train_time_seconds"]
+    bound = Bounds(plan, FACTS).at_best({"hardware.name": "l4"})[TIME]
     filled = fill(edited(plan, {"hardware.name": "l4"}, FACTS).plan, "balanced", FACTS)
-    assert 0.0 < bound < mean(figure(filled.estimate, "estimated_train_time_seconds"))
+    assert 0.0 < bound < mean(figure(filled.estimate, TIME))

@@ -52,7 +52,7 @@ _BARE_NAME = re.compile(r"\d{3,4}\s*[a-z][a-z0-9 ]*", re.IGNORECASE)  # A model 
 _SIZE_INSIDE = re.compile(r"(.+?)[\s-](\d{2,3}gb)[\s-](sxm\d?|pcie|nvl|ti|super|max|pro|ultra)", re.IGNORECASE)
 """A memory inside a name, as ``h100 80gb pcie``."""
 LAPTOP, _MOBILE = "laptop", re.compile(r"\s*mobile$", re.IGNORECASE)
-_SIZE_IN_ID = re.compile(r"\d+gb")
+_SIZE_IN_ID, _SUPER = re.compile(r"\d+gb"), re.compile(r"(?<=\d)S$|(?<=(?i: ti)) ?[sS]$")  # 4080S, 4070 Ti S
 _SLICE = re.compile(r"(?P<name>[a-z\s-]*[a-z]\d[a-z]*)-(?P<count>\d{1,4})", re.IGNORECASE)
 _EXAMPLE = "gpu(48GiB,180TFLOPs,900GB/s)"
 
@@ -344,17 +344,17 @@ def _several(name: str, count: int, catalog: Catalog) -> Meaning | None:
 def _row_named(name: str, catalog: Catalog) -> Row | None:
     """Return the row of a name, its plural too; None where there is none."""
     tables: tuple[Table[Any], ...] = (catalog.accelerators, catalog.processors, catalog.instances, catalog.clusters)
-    plural = name[:-1] if name.endswith(("s", "S")) else ""
+    plural = name[:-1] if name.endswith(("s", "S")) and name[-3:-2] != " " else ""  # 4090 ds is no 4090 D
     portable = f"{name[len(LAPTOP) :]} {LAPTOP}" if name.casefold().startswith(LAPTOP) else ""
     portable = portable or _MOBILE.sub(rf" {LAPTOP}", name)
-    prefixes = vocabulary().prefixes.items()
-    clouds = (f"{row}{name[len(typed) :]}" for typed, row in prefixes if name.casefold().startswith(typed))
+    starts = ((typed, row) for typed, row in vocabulary().prefixes.items() if name.casefold().startswith(typed))
+    clouds = (f"{row}{name[len(typed) :]}" for typed, row in starts)
     sized = _SIZE_BEHIND.sub(r"-\1gb", plural or name)  # a100-80s
     inside = (_SIZE_INSIDE.sub(made, name) for made in (r"\1 \3 \2", r"\1 \3") if _SIZE_INSIDE.fullmatch(name))
-    lines = vocabulary().product_lines if _BARE_NAME.fullmatch(name) else ()
-    bare = (f"{line} {name}" for line in lines)
+    bare = (f"{line} {name}" for line in vocabulary().product_lines if _BARE_NAME.fullmatch(name))
     usual = plural if name.casefold() in vocabulary().plurals and name.endswith("s") else ""
-    for tried in (usual, name, *bare, plural, portable, name.replace(" ", "."), sized, *clouds, *inside):
+    names = (usual, name, *bare, _SUPER.sub(" super", name), plural, portable)
+    for tried in (*names, name.replace(" ", "."), sized, *clouds, *inside):
         for table in tables if key_of(tried) else ():
             row_id = table.find_id(tried)
             if row_id is not None:

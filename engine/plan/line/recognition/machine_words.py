@@ -27,6 +27,7 @@ _LONGEST_OF_LAYERS = 8  # Words of what says how many layers are on devices
 _FARTHEST_SHARE = 10  # Words from a time to how far something came then
 _MEMORY_RATE = re.compile(r"(\d+)(mts|ch)")  # Speed and channels of main memory, as they are read
 _LONGEST_NAME = 6  # Words that counted devices may have, as ``8 x h100 sxm 80gb``
+_GPU_CORES = re.compile(r"\b(\d{1,2})[- ](?:gpu[- ]cores?)\b|\b(\d{1,2})[- ]cores? (?:gpu|graphics)\b", re.IGNORECASE)
 _FAR = 4  # Words before a time or a memory that may say that it is wanted
 _CORES, _SOCKETS, _THREADS_OF_A_CORE = "cores", "sockets", 2
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
@@ -252,6 +253,20 @@ class MachineWords(RuledOutWords):
             self._rename(hardware.NAME, row_id)
         if row_id is not None or named not in self._catalog.accelerators:
             self._taken |= {at: (1, Meaning()) for at in places if self._is_free(at)}
+        self._cores_of_chip()
+
+    def _cores_of_chip(self) -> None:
+        """Take the chip that has so many cores for graphics: ``m1 max with 24 gpu cores``, ``60-core GPU``."""
+        row = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
+        match = _GPU_CORES.search(self._text) if row is not None and row.unified_memory else None
+        if row is None or match is None:
+            return
+        cores, path = match[1] or match[2], re.sub(r"-\d+$", "", row.id)
+        meaning = Meaning() if f"{path}-{cores}" in self._catalog.accelerators else Meaning(why=f"left out: {match[0]}")
+        if not meaning.why:
+            self._rename(hardware.NAME, f"{path}-{cores}")
+        places = [at for at, token in enumerate(self._tokens) if match.start() <= token.start < match.end()]
+        self._taken |= {at: (1, meaning if at == places[0] else Meaning()) for at in places if self._is_free(at)}
 
     def _has_memory_of_devices(self) -> bool:
         """Whether a line says the memory of its devices, as ``16gb gpu``."""
