@@ -50,10 +50,15 @@ def of_one_machine(cluster: Cluster) -> Cluster:
     device, sockets = cluster.device, int(cluster.per_node)
     if not device.is_processor or sockets == 1 or float(np.max(cluster.devices)) != sockets:
         return cluster
-    figures = ("memory_bytes", "bandwidth", "units", "tdp_watts")
-    whole = {name: None if getattr(device, name) is None else getattr(device, name) * sockets for name in figures}
-    peaks = {name: peak * sockets for name, peak in device.peaks.items()}
-    return replace(cluster, device=replace(device, peaks=peaks, **whole), devices=1.0, part=f"{sockets} x ")
+    machine = replace(
+        device,
+        memory_bytes=None if device.memory_bytes is None else device.memory_bytes * sockets,
+        bandwidth=device.bandwidth * sockets,
+        units=device.units * sockets,
+        tdp_watts=None if device.tdp_watts is None else device.tdp_watts * sockets,
+        peaks={name: peak * sockets for name, peak in device.peaks.items()},
+    )
+    return replace(cluster, device=machine, devices=1.0, part=f"{sockets} x ")
 
 
 def settle_classical(plan: Plan, family: str, device: Device) -> ClassicalSpec:
