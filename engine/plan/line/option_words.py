@@ -14,7 +14,7 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
-from capacity_tui.engine.plan.line.recognition.guessed_words import GuessedWords
+from capacity_tui.engine.plan.line.unknown_words import UnknownWords
 from capacity_tui.engine.plan.options import Agreed, agreed, bears_on_a_run, is_option, option_name, takes
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
@@ -57,7 +57,7 @@ class Option:
         return int(number) if number.is_integer() else number
 
 
-class OptionWords(GuessedWords):
+class OptionWords(UnknownWords):
     """A line whose words were recognized, and options in it that tables of tools have."""
 
     def __init__(self, text: str, catalog: Catalog) -> None:

@@ -42,9 +42,9 @@ from capacity_tui.engine.plan.line.questions import (
     unanswered,
     unclear,
 )
-from capacity_tui.engine.plan.line.recognition.guessed_words import remainder
 from capacity_tui.engine.plan.line.recognition.number_names import BATCH_OF_TOKENS
 from capacity_tui.engine.plan.line.training_words import TrainingWords
+from capacity_tui.engine.plan.line.unknown_words import remainder
 from capacity_tui.engine.plan.options import bears_on_a_run
 from capacity_tui.engine.schema import AUTO
 
