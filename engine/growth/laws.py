@@ -48,7 +48,7 @@ LAWS = (
 
 
 def chosen_number(key: str) -> float:
-    return named_numbers("growth.yaml")[key].value
+    return named_numbers("growth_limits.yaml")[key].value
 
 
 Floats = NDArray[np.float64]

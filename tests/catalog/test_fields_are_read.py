@@ -19,10 +19,11 @@ from capacity_tui.engine.catalog.rows.base import Informational
 from capacity_tui.engine.errors import CatalogError
 from capacity_tui.engine.estimate.serving.run import Runtime
 from capacity_tui.engine.estimate.transformer.software import Software
+from capacity_tui.engine.machine import FitError
 from capacity_tui.engine.models.transformer.architecture import COLUMNS
 
 # Records whose numbers are copied from a row by their names, in seconds and bytes.
-COPIED = {"Framework": Software, "InferenceEngine": Runtime}
+COPIED = {"Framework": Software, "InferenceEngine": Runtime, "MeasuredError": FitError}
 # Fields copied by a list of names.
 BY_NAME = {
     "Accelerator": {row.peak_field for row in catalog.load_catalog().precisions.values()},
@@ -64,10 +65,13 @@ def words():
 
 @cache
 def holders():
-    """Return the attributes of each class as their types are written: ``("Rates", "Algorithm")``."""
+    """Return the types of each class's attributes, one or several of each: ``("Rates", "Algorithm")``."""
     classes = [node for file in source_files() for node in nodes_of(file) if isinstance(node, ast.ClassDef)]
     written = [(each.name, entry) for each in classes for entry in each.body if isinstance(entry, ast.AnnAssign)]
-    return {(name, ast.unparse(entry.annotation)) for name, entry in written}
+    return {
+        (name, re.sub(r"^(?:Annotated\[)?tuple\[(\w+), \.\.\.\].*", r"\1", ast.unparse(entry.annotation)))
+        for name, entry in written
+    }
 
 
 def readers(name):
