@@ -89,6 +89,11 @@ class NodeGroup:
     failure: str = ""  # why there are no samples; empty where there are
 
 
+def node_counts(nodes: int) -> tuple[int, ...]:
+    """Return the sizes of groups of nodes that collectives are timed over."""
+    return tuple(count for count in NODE_COUNTS if count <= nodes)
+
+
 def sample_group(launcher: Launcher, nodes: Sequence[str], sizes: Sequence[int], python: str) -> NodeGroup:
     """Time collectives over nodes; the failure of one is reported, and ends none of the others."""
     rendezvous = _meeting(launcher, nodes[0], python)
@@ -238,7 +243,7 @@ def sample_network(
         LauncherError: the launcher cannot be used, or reaches one node alone.
     """
     nodes = launcher.nodes()
-    counts = [count for count in NODE_COUNTS if count <= len(nodes)]
+    counts = node_counts(len(nodes))
     if not counts:
         raise LauncherError("one node alone has no network to others", hint="`sample collectives` times its own links")
     groups = []

@@ -263,7 +263,7 @@ def _length(line: OneLine, catalog: Catalog) -> Iterator[Assumption]:
             yield Assumption(_EPOCHS, 1, "1 epoch of them (or give 3 epochs)")
     elif usual is not None and _draws(str(line.values.get(_MODEL, "")), catalog):
         steps = int(vocabulary().usual[FINETUNE]["drawing_steps"])
-        yield Assumption(Key.TRAINING_STEPS, steps, f"{steps} steps, as trainers of adapters take (give 3000 steps)")
+        yield Assumption(Key.TRAINING_STEPS, steps, f"{steps} steps, a trainer's default (give 3000 steps)")
     elif usual is not None:
         count = format_count(usual * epochs, decimals=0)
         factor = f", {epochs:g} times {format_count(usual, decimals=0)}" if epochs != 1 else ""

@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import estimate_plan, figures_of, resolve_plan
 from capacity_tui.engine.nodes import keep_link, sample_network
 from capacity_tui.engine.nodes.launcher import Ssh, read_hosts
-from capacity_tui.engine.nodes.sampling import LinkFacts, link_facts, sample_group
+from capacity_tui.engine.nodes.sampling import LinkFacts, link_facts, node_counts, sample_group
 from capacity_tui.engine.nodes.slurm import Slurm
 from capacity_tui.engine.runs.sampling import COLLECTIVES, Group, Timing, sample_of
 from tests.nodes.slurm_cluster import SlurmCluster
@@ -74,6 +74,7 @@ def test_the_wait_for_other_nodes_is_surer_once_their_network_was_measured(tmp_p
 
 def test_collectives_run_between_hosts_and_say_why_where_they_cannot(ssh_hosts: Path) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
+    assert node_counts(9) == (2, 4, 8)
     told = []
     found = sample_network(read_hosts(ssh_hosts), sys.executable, (2**13, 2**20), told.append)
     assert [group.failure for group in told] == [""]

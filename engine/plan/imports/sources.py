@@ -93,8 +93,7 @@ def read_files(names: Sequence[str], devices: object = None) -> list[Reading]:
     for name in names:
         path = typed_path(name)
         if path.is_dir():
-            in_folder = list(_in_folder(path))
-            if not in_folder:
+            if not (in_folder := [*_in_folder(path)]):
                 raise PlanError("no file of a known tool", hint=nearest_tools(), place=Place(name))
             readings += in_folder
             continue
@@ -108,13 +107,14 @@ def read_files(names: Sequence[str], devices: object = None) -> list[Reading]:
 
 
 def _in_folder(folder: Path) -> Iterator[Reading]:
-    """Yield what the files of a folder say; those of no known tool are left out, and those that another one starts."""
+    """Yield what the files of a folder say, without those of no known tool and those that another one starts."""
     read: dict[Path, list[Reading]] = {}
     for path in sorted(file for file in folder.iterdir() if file.is_file())[:_MOST_FILES]:
         with suppress(CapacityError):
             read[path] = _read_text(read_text(path), str(path))
     for path, readings in read.items():
-        others = (one for other in read if other is not path for one in read[other])
+        started = set().union(*(one.started for one in readings))  # jobs that submit each other are all read
+        others = (one for other in read if other is not path and other not in started for one in read[other])
         if not any(path in (Path(one.file), *one.started) for one in others):
             yield from readings
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
@@ -28,7 +29,8 @@ from capacity_tui.engine.plan.line.lexicon.words import (
 )
 
 _NOTHING = Meaning()
-_OF_HARDWARE, _OF_LOAD = "hardware.", "inference."  # What fields begin with that only transformers have
+_OF_HARDWARE, _OF_LOAD = "hardware.", "inference."
+_OF_MACHINES = (_OF_HARDWARE, "pricing.")  # What fields begin with that only transformers have
 _FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in ``and then to serve``
 _FEWEST_WORDS = 2  # Of a clause that tells something
 _ANSWERING = "what answers it:"
@@ -70,16 +72,20 @@ def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
         rest = f"{rest[: before[-1].end] if before else ''}{rest[word.end :]}"
         uncounted = f"{uncounted[: word.start]}{_count().sub('', word.text)}{uncounted[word.end :]}"
     places = [*_clauses(line.text)]
-    weights = _weights([line.text[slice(*place)] for place in places])
+    clauses = [line.text[slice(*place)] for place in places]
+    weights = _weights(clauses)
     is_counted = any(question.field == hardware.DEVICES for question in Questions(line.text, split(line.text)).all())
     for text, path in ((uncounted, hardware.DEVICES), (rest.strip(" ,;"), hardware.NAME)):
         other = read(text)
         if other.faults or other.asked is None or other.asked.solve != path:
             continue
+        asking = (clause for weight, clause in zip(weights, clauses, strict=True) if weight == _ASKED)
+        is_outdone = any(_says(clause, "outdoing") for clause in asking)
         own = [word for word in named if path == hardware.NAME or path in word.meaning.values]
         first = weights.index(_ASKED) if _ASKED in weights else 0  # behind it i only have a 3090 is what is there
         is_reported = all(_place_of(word, places) < first for word in own)
-        if not is_reported or (is_counted and path == hardware.NAME):  # a number of those which nobody knows
+        # A number of those which nobody knows; and what is faster is no question for the cheapest that does it.
+        if not is_reported or is_outdone or (is_counted and path == hardware.NAME):
             return replace(line, words=(*line.words, Word.of_line(line.text, f"{_ANSWERING} {text}")))
         numbers = (_count().match(word.text) for word in own)
         left = [number[0] for number in numbers if number] if path == hardware.DEVICES else [word.text for word in own]
@@ -139,7 +145,7 @@ def without_narration(line: OneLine, read: Reader) -> OneLine | None:
     they are of another model or machine.
     """
     faulty = [word for word in line.words if _is_faulty(word, line)]
-    titles = [word.meaning.fault.title for word in faulty if word.meaning.fault is not None]
+    titles = [*map(_title, faulty)]
     twice = {title.removesuffix(GIVEN_TWICE).strip() for title in titles if title.endswith(GIVEN_TWICE)}
     clauses = [place for place in _clauses(line.text) if faulty and _is_narration(line.text[slice(*place)])]
     repeated = [place for place in clauses if any(map(_repeats, _words_in(line, place)))]
@@ -188,14 +194,19 @@ def as_asked(line: OneLine, read: Reader) -> OneLine | None:
     for path in twice if _ASKED in weights else ():
         of_it = (word for word in line.words if path in word.meaning.values or _repeated_field(word) == path)
         *others, asked = sorted(of_it, key=weight.__getitem__)
+        if _title(asked) == WHOSE_MEMORY and _says(line.text[slice(*places[_place_of(asked, places)])], "binding"):
+            return None  # does it need 16gb: no memory that is there
         lesser = [word for word in others if weight[word] < weight[asked]]
         left |= {word: asked for word in lesser if weight[word] < 0 or word.start < asked.start}
     clauses = {_place_of(word, places): holding for word, holding in left.items()}
     is_other = hardware.NAME in twice
     for word in line.words:
         by, paths = clauses.get(_place_of(word, places)), word.meaning.values.keys()
-        is_of_it = is_other and any(path.startswith(_OF_HARDWARE) for path in paths - _OF_HOST)
-        if by is not None and (is_of_it or paths & _LATENCIES or word.meaning.words.startswith(_IN_TIME)):
+        is_of_it = is_other and any(path.startswith(_OF_MACHINES) for path in paths - _OF_HOST)
+        is_time = bool(paths & _LATENCIES) or word.meaning.words.startswith(_IN_TIME)
+        if by is not None and is_time and _says(line.text[slice(*places[_place_of(word, places)])], "binding"):
+            return None  # the time that a run must keep, rather than took
+        if by is not None and (is_of_it or is_time):
             left.setdefault(word, by)
     text = line.text
     for word in left:
@@ -207,8 +218,9 @@ def as_asked(line: OneLine, read: Reader) -> OneLine | None:
         rest = without_narration(rest, read) or as_asked(rest, read) or rest
     kept = {path for word in line.words if word not in left for path in word.meaning.values} - {TASK, *twice}
     is_kept = all(rest.values.get(path) == line.values.get(path) for path in kept)
-    limits = {word.meaning.words for word in left}
-    if rest.faults or not is_kept or not _bounds(line) - limits <= _bounds(rest) or (line.asked and not rest.asked):
+    limits, bounds = {word.meaning.words for word in left}, _bounds(rest)
+    is_kept &= _bounds(line) - limits <= bounds and set(rest.limits) <= _bounds(line)  # no price of what gave way
+    if rest.faults or not is_kept or (line.asked and not rest.asked):
         return None
     pairs = ((word.text, asked.text) for word, asked in left.items())
     whys = (f"left out: {text}, {REPORTED} {asked}" for text, asked in pairs if text != asked)
@@ -237,6 +249,12 @@ def _weights(clauses: list[str]) -> list[int]:
     return weights
 
 
+def _says(clause: str, group: str) -> bool:
+    """Whether a clause has a word of a group of those about solving, which may be of two."""
+    keys = [key_of(token.text) for token in split(clause)]
+    return not vocabulary().solving[group].isdisjoint({*keys, *map("".join, pairwise(keys))})
+
+
 def _place_of(word: Word, places: list[tuple[int, int]]) -> int:
     """Return which of the clauses of a line a word stands in."""
     return next((at for at, (start, end) in enumerate(places) if start <= word.start < end), len(places) - 1)
@@ -244,11 +262,16 @@ def _place_of(word: Word, places: list[tuple[int, int]]) -> int:
 
 def _repeated_field(word: Word) -> str:
     """Return the field that a word says otherwise than another one; empty for others."""
-    title = "" if word.meaning.fault is None else word.meaning.fault.title
+    title = _title(word)
     is_of_other = title == WHOSE_MEMORY  # on my 12gb card, is 24gb enough
     return (
         hardware.NAME if is_of_other else title.removesuffix(GIVEN_TWICE).strip() if title.endswith(GIVEN_TWICE) else ""
     )
+
+
+def _title(word: Word) -> str:
+    """Return what is wrong with a word; empty where nothing is."""
+    return "" if word.meaning.fault is None else word.meaning.fault.title
 
 
 def _words_in(line: OneLine, place: tuple[int, int]) -> list[Word]:
@@ -256,7 +279,7 @@ def _words_in(line: OneLine, place: tuple[int, int]) -> list[Word]:
 
 
 def _repeats(word: Word) -> bool:
-    return word.meaning.fault is not None and word.meaning.fault.title.endswith(GIVEN_TWICE)
+    return _title(word).endswith(GIVEN_TWICE)
 
 
 def _bounds(line: OneLine) -> set[str]:
@@ -272,7 +295,7 @@ def _is_of_another_run(clause: str) -> bool:
 
 def _is_asked_back(word: Word, text: str) -> bool:
     """Whether what is wrong with a word is for who wrote it to tell: a model of no plan, a memory of who knows what."""
-    title = "" if word.meaning.fault is None else word.meaning.fault.title
+    title = _title(word)
     return title.endswith(REFUSED) or title == OF_WHAT or (title == WHOSE_MEMORY and text.count(word.text) == 1)
 
 

@@ -17,7 +17,7 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, GIVEN_TWICE, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.option_words import WHOLE_BITS
 from capacity_tui.engine.plan.line.recognition.derived_values import DEGREES_OF_MODEL
 from capacity_tui.engine.plan.line.sample_words import SampleWords
@@ -234,8 +234,9 @@ class TrainingWords(SampleWords):
             return None
         groups, size = map(int, re.findall(r"\d+", self._span(index, few)))
         groups, size = (size, groups) if groups == self._size_of_nodes() else (groups, size)
-        if self._degree(Key.HARDWARE_DEVICES, groups * size) != groups * size:
-            return None
+        if (devices := self._degree(Key.HARDWARE_DEVICES, groups * size)) != groups * size:
+            title, detail = f"{Key.HARDWARE_DEVICES} {GIVEN_TWICE}", f"{self._span(index, few)!r} and {devices}"
+            return few, Meaning(fault=PlanError(title, detail, "keep one of them"))
         values: dict[str, object] = {Key.PARALLELISM_SHARD: size, Key.HARDWARE_DEVICES: groups * size}
         return few, Meaning(words := f"{groups} groups of {size} devices that share states", values, words)
 

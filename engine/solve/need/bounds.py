@@ -31,7 +31,7 @@ USD, RATE, MILLION = Figure.COST_USD, Figure.COST_USD_PER_HOUR, Figure.COST_USD_
 PRICED = (USD, RATE, MILLION, Figure.COST_USD_SPOT)  # Figures that nothing without a price has
 # Which bounds no figure is above, and which none is below; the others are the figures themselves.
 _FROM_ABOVE, _FROM_BELOW = (REQUESTS,), (TIME, USD, MILLION, MEMORY)
-NAME = Key.MODEL_NAME
+NAME, _OF_HARDWARE = Key.MODEL_NAME, ("hardware.", "pricing.")
 # FLOPs of one token a multiplied parameter at the least: with gradients of weights where all are trained.
 _TRAINED, _TUNED, _FORWARD = 6.0, 4.0, 2.0
 _STORED = 2.0  # Bytes of a stored weight at the least, where it is not quantized
@@ -65,7 +65,8 @@ class Bounds:
             served = self._served_tokens()
             if served:
                 bounds[MILLION] = rate / HOUR / served * 1e6
-        seconds = self._network_seconds(cluster) if row is None else self._seconds(row, cluster)
+        is_same = all(path == NAME or path.startswith(_OF_HARDWARE) for path in change)  # its work and its types
+        seconds = (self._network_seconds(cluster) if row is None else self._seconds(row, cluster)) if is_same else None
         if seconds is not None:
             bounds[TIME] = seconds
             if rate is not None:
@@ -82,7 +83,7 @@ class Bounds:
         return self.catalog.architectures.known(str(change.get(NAME, self.plan.model.name or "")))
 
     def _cluster(self, change: Mapping[str, object]) -> Cluster | None:
-        of_hardware = {path: value for path, value in change.items() if path.startswith(("hardware.", "pricing."))}
+        of_hardware = {path: value for path, value in change.items() if path.startswith(_OF_HARDWARE)}
         key = tuple((path, str(value)) for path, value in of_hardware.items())
         if key not in self._clusters:
             try:

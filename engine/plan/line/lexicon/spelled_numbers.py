@@ -143,7 +143,7 @@ def with_memory_speeds(tokens: list[Token], catalog: Catalog) -> list[Token]:
         is_of_memory, memory = _MEMORY.fullmatch(before.text), _MEMORY.fullmatch(text)
         speed, joined = _SPEED.fullmatch(text), not before.ends and _CHANNELS.fullmatch(f"{before.text} {text}")
         channels = joined or _CHANNELS.fullmatch(text)
-        count = number_of(channels[1]) if channels else 0
+        count = number_of(channels[1]) if channels and after not in vocabulary().amounts else 0  # 3 channel images
         is_speed = speed is not None and bool(speed[2]) and (after in memories or bool(is_of_memory))
         if memory is not None and memory[2]:
             at = token.start + memory.start(2)

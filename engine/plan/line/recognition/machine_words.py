@@ -108,8 +108,11 @@ class MachineWords(RuledOutWords):
         rates, most = {match[2]: int(match[1]) for match in matches}, row.memory_channels
         channels, speed = rates.get("ch", most), rates.get("mts", row.memory_mts)
         channels //= self._degree(hardware.DEVICES) if channels > most else 1
-        if channels > most:
+        if channels > most and self._word(index).endswith("ch"):
             return 1, Meaning(why=f"left out: {self._written(index)}; {row.id} has {count_in_words(most, 'channel')}")
+        if speed > vocabulary().bounds["MT/s of memory"]:
+            return 1, Meaning(why=f"left out: {self._written(index)}; no main memory is as fast")
+        channels = min(channels, most)
         rate = round(row.bandwidth_gbs * channels / most * speed / row.memory_mts, 1)
         if math.isclose(rate, row.bandwidth_gbs, abs_tol=0.1):
             return 1, Meaning(f"{rate:g} GB/s of memory, as it has")
