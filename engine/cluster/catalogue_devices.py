@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog.rows import FROM_USER, MIB, Assumption, Row
 from capacity_tui.engine.cluster.cluster import SIXTEEN_BIT, Device, Efficiency
 from capacity_tui.engine.errors import CatalogError, Place
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.machine import Provenance, Setting, find_generation
+from capacity_tui.engine.machine import Provenance, Setting, find_generation, usable_memory
 from capacity_tui.engine.units import TERA
 
 # One lane carries this much in one direction, by PCIe generation (GB/s; PCI-SIG, after encoding).
@@ -21,6 +21,7 @@ PCIE_LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563, 7: 15.
 
 SPEC_FIGURES = {
     "memory_mib": "memory_bytes",
+    "usable_memory_mib": "memory_bytes",
     "bandwidth_gbs": "bandwidth",
     "tdp_w": "tdp_watts",
     "link_gbs": "link_bandwidth",
@@ -164,7 +165,17 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
     if row.overrides:
         given = Provenance("given", f"your own catalogue file, row {row.id}")
         device = device.with_provenance(given, *(name for key, name in SPEC_FIGURES.items() if key in row.overrides))
+    device = sharing_memory(device, row)
     return device if units else device.with_provenance(assumed_by(guesses["accelerator-units"]), "units")
+
+
+def sharing_memory(device: Device, row: Accelerator | None) -> Device:
+    """Return a device with what it may use of its memory where that is the machine's; others as they are."""
+    if row is None or not row.unified_memory or device.memory_bytes is None:
+        return device
+    usable, why = usable_memory(row.vendor, row.name, float(device.memory_bytes))
+    provenance = Provenance("assumed", why)
+    return replace(device, memory_bytes=usable).with_provenance(provenance, "memory_bytes") if why else device
 
 
 def part_words(share: float) -> str:

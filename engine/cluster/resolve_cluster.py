@@ -17,6 +17,7 @@ from capacity_tui.engine.cluster.catalogue_devices import (
     UNKNOWN_SOURCE,
     part_words,
     power_limited,
+    sharing_memory,
     with_host_processor,
 )
 from capacity_tui.engine.cluster.cluster import Assumed, Cluster, Device, Failures, Price
@@ -76,6 +77,8 @@ def resolve_cluster(
     if match.device.is_processor and "host_memory_gib" in spec:
         spec = {"memory_mib": spec["host_memory_gib"] * 2**30 / MIB / per_node} | spec  # a processor has the host's
     device = _overridden(match.device, spec)
+    if "memory_mib" in spec and "usable_memory_mib" not in spec and section.name != DETECTED:
+        device = sharing_memory(device, catalog.accelerators.get(device.id))
     if _is_another_device(spec):
         device = replace(device, name=f"{OWN_DEVICE} like {device.name}")
     processor = None if section.host is None or device.is_processor else catalog.processors.find(section.host)
@@ -246,7 +249,7 @@ def _overrides(spec: Mapping[str, object]) -> dict[str, float]:
 
 
 def _overridden(device: Device, spec: Mapping[str, float]) -> Device:
-    peaks = dict(device.peaks)
+    peaks, memory = dict(device.peaks), spec.get("usable_memory_mib", spec.get("memory_mib"))
     for key, value in spec.items():
         group, _, kind = SPEC_FIGURES[key].partition(".")
         if group == "peaks":
@@ -254,7 +257,7 @@ def _overridden(device: Device, spec: Mapping[str, float]) -> Device:
     device = replace(
         device,
         peaks=peaks,
-        memory_bytes=spec["memory_mib"] * MIB if "memory_mib" in spec else device.memory_bytes,
+        memory_bytes=memory * MIB if memory is not None else device.memory_bytes,
         bandwidth=spec["bandwidth_gbs"] * 1e9 if "bandwidth_gbs" in spec else device.bandwidth,
         link_bandwidth=spec["link_gbs"] * 1e9 if "link_gbs" in spec else device.link_bandwidth,
         host_bandwidth=spec["host_gbs"] * 1e9 if "host_gbs" in spec else device.host_bandwidth,

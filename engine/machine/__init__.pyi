@@ -25,6 +25,7 @@ from .known_devices import lacks_peer_access as lacks_peer_access
 from .known_devices import match_accelerator as match_accelerator
 from .known_devices import power_limit_command as power_limit_command
 from .known_devices import templates as templates
+from .known_devices import usable_memory as usable_memory
 from .machine import Accelerator as Accelerator
 from .machine import Disk as Disk
 from .machine import Machine as Machine

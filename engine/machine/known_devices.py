@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.machine.facts import Fact, missing
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.units import format_bytes
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Accelerator, DiskKind
@@ -259,21 +261,19 @@ def generations() -> tuple[Generation, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class UnifiedShare:
-    """What part of main memory a GPU that shares it may hold, for machines up to a size."""
+def usable_memory(vendor: str, name: str, total_bytes: float, release: int | None = None) -> tuple[float, str]:
+    """Return what a device may use of main memory that it shares, and in words who says so; empty where it is all.
 
-    up_to_bytes: int | None
-    share: float
-
-
-@lru_cache(maxsize=1)
-def unified_shares() -> tuple[UnifiedShare, ...]:
-    """Return the shares by size of memory, smallest machines first."""
-    rows = table()["unified_memory"]
-    sizes = (row["up_to_gib"] for row in rows)
-    limits = (None if size is None else int(size * 2**30) for size in sizes)
-    return tuple(UnifiedShare(limit, float(row["share"] or 0)) for limit, row in zip(limits, rows, strict=True))
+    Args:
+        release: first number of the system's release; None for the current one.
+    """
+    for row in table()["unified_memory"]:
+        covers = row["vendor"] == vendor and is_called(row["device"], name)
+        if covers and ("before" not in row or (release is not None and release < row["before"])):
+            sizes = ((size["up_to_gib"] or math.inf, size["share"]) for size in row["sizes"])
+            usable = total_bytes * next(share for most, share in sizes if total_bytes <= most * 2**30)
+            return usable, row["words"].format(usable=format_bytes(usable), total=format_bytes(total_bytes))
+    return total_bytes, ""
 
 
 @dataclass(frozen=True, slots=True)

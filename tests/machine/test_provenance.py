@@ -128,6 +128,26 @@ def test_measured_bandwidth_counts_everywhere_and_is_cited_alone(unknown_cpu):
     assert "memory bandwidth" in basis(estimate_plan(plan_of({"name": "detected"}), machine).estimate)
 
 
+@pytest.mark.parametrize(
+    ("name", "spec", "gib", "words"),
+    [
+        ("apple-m4-10", {"memory_mib": 16384}, 11.84, "macOS lets the GPU use 11.8 GiB of 16.0 GiB"),
+        ("apple-m1-max-32", {}, 51.84, "macOS lets the GPU use 51.8 GiB of 64.0 GiB"),
+        ("apple-m3-ultra-80", {}, 463.9, "macOS lets the GPU use 463.9 GiB of 512.0 GiB"),
+        ("apple-m4-10", {"memory_mib": 16384, "usable_memory_mib": 14336}, 14, ""),
+        ("radeon-8060s", {}, 96, "firmware gives the GPU at most 96.0 GiB of 128.0 GiB"),
+        ("radeon-780m", {}, 16, "Linux maps 16.0 GiB of 32.0 GiB for the GPU"),
+        ("mi300a", {}, 128, ""),
+        ("gb10-dgx-spark", {}, 118.8, ""),
+        ("rtx-4090", {"memory_mib": 16384}, 16, ""),
+    ],
+)
+def test_memory_that_is_shared_is_the_devices_as_far_as_its_system_lets_it(name, spec, gib, words):
+    estimate = estimate_plan(plan_of({"name": name, "spec": spec})).estimate
+    assert estimate.memory.capacity_bytes / 2**30 == pytest.approx(gib, rel=0.005)
+    assert not words or any(line.startswith(f"memory: {words}") for line in estimate.basis.assumed)
+
+
 def test_rows_that_lack_a_figure_name_what_stands_in(tmp_path):
     (tmp_path / "accelerators.yaml").write_text(
         "mine: {vendor: Own, memory_mib: 1000, bandwidth_gbs: 100, bf16_tflops: 10}\n"

@@ -28,7 +28,7 @@ DEVICES = [
     ("arc_pro_b60", 1, "Intel(R) Graphics [0xe211]", "arc-pro-b60", 25669140480 / MIB, "bf16", {}),
     ("arc_pro_b70_pair", 2, "Intel(R) Arc(TM) Pro B70 Graphics", None, None, "bf16", {}),
     ("max_1100", 1, "Intel(R) Data Center GPU Max 1100", "max-1100", 51522830336 / MIB, "tf32", {}),
-    ("macbook_m3_pro", 1, "Apple M3 Pro (18-core GPU)", "apple-m3-pro-18", 36864 * 0.667, "bf16", {"system": "Darwin"}),
+    ("macbook_m3_pro", 1, "Apple M3 Pro (18-core GPU)", "apple-m3-pro-18", 36864 * 0.78, "bf16", {"system": "Darwin"}),
     ("rx_7900_xt", 1, "Radeon RX 7900 XT", "rx-7900-xt", 21458059264 / MIB, "bf16", {}),
     ("radeon_780m", 1, "Phoenix3", None, None, None, {}),
     ("dgx_spark", 1, "NVIDIA GB10", "gb10-dgx-spark", 127600748 / 1024, "fp4", {}),
@@ -108,15 +108,23 @@ def test_older_drivers_are_asked_for_less(tmp_path):
     assert found.links.reason == "no table of links"
 
 
-def test_a_set_wired_limit_wins(tmp_path):
-    answers = {"iogpu.wired_limit_mb": "30000\n", "hw.memsize": "38654705664\n"}
+@pytest.mark.parametrize(
+    ("answers", "memory", "origin"),
+    [
+        ({"iogpu.wired_limit_mb": "30000\n"}, 30000, "detected"),
+        ({"-productVersion": "15.7.7\n"}, 27 * 1024, "assumed"),
+        ({"-productVersion": "26.2\n"}, 36864 * 0.78, "assumed"),
+    ],
+)
+def test_macos_says_what_its_gpu_may_use(answers, memory, origin, tmp_path):
     recorded = replay("macbook_m3_pro", tmp_path, system="Darwin")
 
     def run(words, seconds):
         return answers.get(words[-1]) or recorded.run(words, seconds)
 
     (gpu,) = detect(host=replay("macbook_m3_pro", tmp_path / "again", system="Darwin", run=run)).accelerators
-    assert (gpu.memory_total_bytes.value, gpu.memory_total_bytes.origin) == (30000 * MIB, "detected")
+    assert gpu.memory_total_bytes.value == pytest.approx(memory * MIB)
+    assert gpu.memory_total_bytes.origin == origin
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from capacity_tui.engine.machine.facts import Fact, assumed, detected, missing
-from capacity_tui.engine.machine.known_devices import match_accelerator, match_cpu, unified_shares
+from capacity_tui.engine.machine.known_devices import match_accelerator, match_cpu, usable_memory
 from capacity_tui.engine.machine.machine import Accelerator, Cache, Cpu, Stack, unknown, unknown_accelerator
 from capacity_tui.engine.machine.main_memory import probe_memory
 from capacity_tui.engine.machine.probing import Host, NotPresentError, parse_pairs
@@ -35,7 +35,7 @@ def _accelerator(host: Host, index: int, entry: dict[str, str]) -> Accelerator:
     source = " ".join(PROFILER)
     name = f"{entry['sppci_model']} ({entry.get('sppci_cores', '?')}-core GPU)"
     memory = probe_memory(host)
-    limit = _wired_limit(host, memory.total_bytes)
+    limit = _wired_limit(host, name, memory.total_bytes)
     free = memory.available_bytes.map(lambda left: min(left, limit.value) if limit.value else left)
     return replace(
         unknown_accelerator(index, VENDOR, source, "macOS does not tell"),
@@ -49,17 +49,16 @@ def _accelerator(host: Host, index: int, entry: dict[str, str]) -> Accelerator:
     )
 
 
-def _wired_limit(host: Host, total: Fact[int]) -> Fact[int]:
+def _wired_limit(host: Host, name: str, total: Fact[int]) -> Fact[int]:
     """Return the bytes of main memory that Metal may hold: what the user set, else macOS's own share."""
     answer = host.command("sysctl", "-n", WIRED_LIMIT)
     if answer.value and answer.value.strip().isdigit() and int(answer.value) > 0:
         return detected(int(answer.value) << 20, f"sysctl {WIRED_LIMIT}")
     if total.value is None:
         return total
-    share = next(
-        row.share for row in unified_shares() if row.up_to_bytes is None or (total.value or 0) <= row.up_to_bytes
-    )
-    return assumed(int(total.value * share), f"macOS's share for the GPU, {share:.0%}; sysctl {WIRED_LIMIT} changes it")
+    release = (host.command("sw_vers", "-productVersion").value or "").partition(".")[0]
+    usable, why = usable_memory(VENDOR, name, total.value, int(release) if release.isdigit() else None)
+    return assumed(int(usable), why)
 
 
 def _displays(text: str) -> list[dict[str, str]]:
