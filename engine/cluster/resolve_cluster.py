@@ -249,7 +249,8 @@ def _overrides(spec: Mapping[str, object]) -> dict[str, float]:
 
 
 def _overridden(device: Device, spec: Mapping[str, float]) -> Device:
-    peaks, memory = dict(device.peaks), spec.get("usable_memory_mib", spec.get("memory_mib"))
+    peaks = dict(device.peaks)
+    memory = min((spec[key] for key in ("usable_memory_mib", "memory_mib") if key in spec), default=None)
     for key, value in spec.items():
         group, _, kind = SPEC_FIGURES[key].partition(".")
         if group == "peaks":

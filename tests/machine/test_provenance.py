@@ -135,6 +135,7 @@ def test_measured_bandwidth_counts_everywhere_and_is_cited_alone(unknown_cpu):
         ("apple-m1-max-32", {}, 51.84, "macOS lets the GPU use 51.8 GiB of 64.0 GiB"),
         ("apple-m3-ultra-80", {}, 463.9, "macOS lets the GPU use 463.9 GiB of 512.0 GiB"),
         ("apple-m4-10", {"memory_mib": 16384, "usable_memory_mib": 14336}, 14, ""),
+        ("apple-m4-10", {"memory_mib": 16384, "usable_memory_mib": 20000}, 16, ""),
         ("radeon-8060s", {}, 96, "firmware gives the GPU at most 96.0 GiB of 128.0 GiB"),
         ("radeon-780m", {}, 16, "Linux maps 16.0 GiB of 32.0 GiB for the GPU"),
         ("mi300a", {}, 128, ""),
