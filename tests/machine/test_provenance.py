@@ -149,6 +149,13 @@ def test_memory_that_is_shared_is_the_devices_as_far_as_its_system_lets_it(name,
     assert not words or any(line.startswith(f"memory: {words}") for line in estimate.basis.assumed)
 
 
+@pytest.mark.parametrize(("spec", "gib"), [({}, 36 * 0.78), ({"memory_mib": 32768}, 32)])
+def test_a_detected_mac_has_what_it_says_or_what_the_plan_says(spec, gib, tmp_path, without_nvml):
+    machine = detect(host=replay("macbook_m3_pro", tmp_path, system="Darwin"))
+    estimate = estimate_plan(plan_of({"name": "detected", "spec": spec}), machine).estimate
+    assert estimate.memory.capacity_bytes / 2**30 == pytest.approx(gib)
+
+
 def test_rows_that_lack_a_figure_name_what_stands_in(tmp_path):
     (tmp_path / "accelerators.yaml").write_text(
         "mine: {vendor: Own, memory_mib: 1000, bandwidth_gbs: 100, bf16_tflops: 10}\n"
