@@ -202,6 +202,7 @@ def test_a_number_beyond_any_is_refused(text: str) -> None:
     [
         ("which GPU for qlora llama 3 70b, I only have a 3090", "which GPU", "hardware.name"),
         ("how many h100 for llama-3.1-8b on 8xh100", "how many h100", "hardware.devices"),
+        ("4xL4 too slow for qwen3 32b, what would be faster?", "what would be faster", "hardware.name"),
     ],
 )
 def test_a_question_for_other_hardware_than_is_named_with_it_is_left_open_with_the_line_that_answers_it(
@@ -221,7 +222,6 @@ def test_a_question_for_other_hardware_than_is_named_with_it_is_left_open_with_t
     ("line", "answering", "told"),
     [
         ("llama 3 70b qlora OOMs on my 3090, what should I use instead?", "hardware.name", "3090"),
-        ("4xL4 too slow for qwen3 32b, what would be faster?", "hardware.name", "4xL4"),
         ("llama 3 70b qlora OOMs on my 3090, which GPU do I need?", "hardware.name", "3090"),
         ("GRPO of a 32B model OOMs on 8x a100. Minimum number of GPUs?", "hardware.devices", "8x"),
         ("I have two 3090s, how many do I need for llama 3.3 70b fp16?", "hardware.devices", "two"),
@@ -266,6 +266,11 @@ def test_a_question_holds_over_what_a_line_tells(line: str, field: str, value: o
         "llama 8b on a 3090 with 8k context. It has 16k context",
         "Is a 3090 enough for llama 8b? Is a 4090 enough",
         "lora llama 8b, a 3090, a 4090",
+        "no more than 24h and $300 on A100; would L4 be enough? llama 8b lora 200M tokens",
+        "ttft has to be < 200ms on A100, would L4 be ok? llama 8b",
+        "users on our A100 need a p95 ttft of 500ms. can L4 do that? llama 8b",
+        "I own a 4070 (12GB). llama 3 8b q8: does it need 16GB?",
+        "I rent a 4090 for $0.5/h. How much is llama 8b lora 100M tokens on an A100?",
     ],
 )
 def test_clauses_on_a_par_that_say_a_field_twice_are_asked_back(line: str) -> None:
