@@ -72,9 +72,9 @@ def test_a_hot_device_halts_the_run_until_it_has_cooled(watched):
 
 
 def test_an_empty_battery_halts_it_until_there_is_power(watched):
-    watched.supply = Supply(False, 0.2, 10.0)
+    watched.supply = Supply(False, 0.2)
     watched.look(halted=True)
-    watched.supply = Supply(True, 0.2, 10.0)
+    watched.supply = Supply(True, 0.2)
     watched.look(halted=False)
 
 

@@ -177,7 +177,7 @@ def test_a_loss_that_is_no_number_ends_the_run_and_all_that_it_started(guarded, 
 
 
 def test_on_battery_a_run_starts_with_fewer_threads(guarded, estimated, monkeypatch):
-    monkeypatch.setattr(supervisor, "supply_now", lambda: Supply(False, 0.9, 40.0))
+    monkeypatch.setattr(supervisor, "supply_now", lambda: Supply(False, 0.9))
     plan = edited(estimated.plan, {"recovery.battery.threads": 1}).plan
     on_battery = replace(estimated, resolved=replace(estimated.resolved, plan=plan))
     assert guarded.run(on_battery, "import os; print(os.environ['OMP_NUM_THREADS'])") == 0

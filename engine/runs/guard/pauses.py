@@ -21,7 +21,7 @@ from capacity_tui.engine.runs.guard.attempt import Attempt, Event
 from capacity_tui.engine.runs.monitor.alarms import Alarm, RunSamples
 from capacity_tui.engine.runs.monitor.anomalies import Numbers, held_over
 from capacity_tui.engine.runs.monitor.run_monitor import RunMonitor, RunState
-from capacity_tui.engine.units import HOUR_SECONDS, PERCENT, format_percent, format_seconds, format_temperature
+from capacity_tui.engine.units import PERCENT, format_percent, format_seconds, format_temperature
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +99,12 @@ class Supply:
 
     on_mains: bool | None  # whether from the mains; None where unknown
     charge: float | None = None  # share of the battery that is left; None without one
-    watt_hours: float | None = None  # what that is; None where unknown
 
 
 def supply_of(power: Power) -> Supply:
     """Return the power supply that a machine reports."""
     percent = power.battery_percent.value
-    return Supply(power.on_mains.value, None if percent is None else percent / PERCENT, power.battery_watt_hours.value)
+    return Supply(power.on_mains.value, None if percent is None else percent / PERCENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +121,8 @@ class BatteryPlan:
         return dict.fromkeys(_THREAD_VARIABLES, str(self.threads))
 
 
-def battery_plan(
-    plan: Plan, supply: Supply, cores: int, watts: float | None = None, step_seconds: float | None = None
-) -> BatteryPlan | None:
-    """Return how a run continues on battery; None on mains, or where the supply is unknown.
-
-    Args:
-        plan: the plan, filled in: ``recovery.battery``.
-        watts: what the machine draws; None where unknown.
-        step_seconds: of an optimizer step; None where unknown.
-    """
+def battery_plan(plan: Plan, supply: Supply, cores: int) -> BatteryPlan | None:
+    """Return how a filled plan's run continues on battery; None on mains, or where the supply is unknown."""
     setting = plan.recovery.battery
     below = setting.pause_below
     if supply.on_mains is not False or supply.charge is None or not isinstance(below, float):
@@ -140,9 +131,6 @@ def battery_plan(
     threads = setting.threads if isinstance(setting.threads, int) else max(1, int(cores * share))
     threads = min(threads, max(1, cores))
     steps = setting.most_steps if isinstance(setting.most_steps, int) else None
-    if steps is None and supply.watt_hours is not None and watts and step_seconds:
-        usable = max(0.0, supply.charge - below) / supply.charge if supply.charge > 0 else 0.0
-        steps = int(usable * supply.watt_hours * HOUR_SECONDS / watts / step_seconds)
     many = "" if steps is None else f" and {steps} steps"
     reason = f"on battery: {threads} of {cores} threads{many}, halted below {format_percent(below)} of charge"
     return BatteryPlan(below, threads, steps, reason)
@@ -188,8 +176,6 @@ class PausePolicy:
         alarms: Collection[Alarm] = (),
         supply: Supply | None = None,
         step: float = 0.0,
-        step_seconds: float | None = None,
-        watts: float | None = None,
     ) -> PauseAction | None:
         """Return whether to pause or to resume the run; None to leave it.
 
@@ -201,7 +187,7 @@ class PausePolicy:
         paused = at - self.since[_HEAT] if _HEAT in self.since else None
         moves = [heat_action(self.plan, samples.of_gpus("temperature_celsius"), paused, throttled)]
         if supply is not None:
-            moves.append(self._on_battery(supply, step, step_seconds, watts))
+            moves.append(self._on_battery(supply, step))
         was_halted = self.is_halted
         for move in moves:
             if move is not None and move.action == "pause":
@@ -216,14 +202,12 @@ class PausePolicy:
         """Return the variables that a run is started with while it has no power but the battery's."""
         return {} if self.battery is None else self.battery.environment()
 
-    def _on_battery(
-        self, supply: Supply, step: float, step_seconds: float | None, watts: float | None
-    ) -> PauseAction | None:
+    def _on_battery(self, supply: Supply, step: float) -> PauseAction | None:
         is_paused = _BATTERY in self.since
         if supply.on_mains is not False and not is_paused:
             self.battery, self._step_on_mains = None, step
             return None
-        self.battery = self.battery or battery_plan(self.plan, supply, self.cores, watts, step_seconds)
+        self.battery = self.battery or battery_plan(self.plan, supply, self.cores)
         if self.battery is None:
             return None
         return battery_action(self.battery, supply, int(step - self._step_on_mains), is_paused)
@@ -264,8 +248,7 @@ class PauseControl:
         now = time.monotonic()
         if now - self._asked_at >= _SUPPLY_SECONDS:
             self._asked_at, self._supply = now, self._ask_supply()
-        step, seconds = monitor.curve.step or 0.0, step_seconds_of(monitor)
-        move = self._policy.look(now, monitor.samples, state.active, self._supply, step, seconds)
+        move = self._policy.look(now, monitor.samples, state.active, self._supply, monitor.curve.step or 0.0)
         if move is None:
             return
         if move.action == "pause" and not self._pauses:
