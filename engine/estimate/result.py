@@ -278,8 +278,8 @@ class Estimate(ShownInNotebooks):
 
     @property
     def shortage(self) -> str:
-        """Which memory a single plan does not fit into, in words; empty where it does."""
-        return in_words(self.memory.constraints, Holds.NO)
+        """What memory is too small for a single plan, in words; empty where it fits."""
+        return in_words([c for c in self.constraints if c.broken_as is Verdict.DOES_NOT_FIT], Holds.NO)
 
     @property
     def reason(self) -> str:

@@ -195,6 +195,25 @@ def test_a_batch_beyond_the_cache_is_answered_in_waves_and_marked() -> None:
     assert estimate_of("llama-3.1-70b", "rtx-4090", engine="vllm", batch=400).verdict is Verdict.DOES_NOT_FIT
 
 
+@pytest.mark.parametrize("load", [{"batch": 1}, {"concurrency": 8}, {"request_rate": 2.0}])
+def test_a_cache_without_room_for_one_request_does_not_fit(load: dict[str, Any]) -> None:
+    layout: dict[str, Any] = {
+        "engine": "vllm",
+        "prompt_tokens": 8192,
+        "output_tokens": 512,
+        "gpu_memory_utilization": 0.7,
+    }
+    short = estimate_of("llama-3.1-8b", "rtx-4090", **layout, **load)
+    # The device would hold one request, but not within the share of it that the engine takes.
+    assert short.memory.fits
+    assert short.verdict is Verdict.DOES_NOT_FIT
+    assert short.reason == short.shortage == "cache 0 sequences < 1 sequences"
+    enough = estimate_of("llama-3.1-8b", "rtx-4090", **{**layout, "gpu_memory_utilization": 0.9}, **load)
+    assert enough.verdict is not Verdict.DOES_NOT_FIT
+    large = estimate_of("llama-3.1-70b", "rtx-4090", **layout, **load)
+    assert "cache" not in large.reason
+
+
 @pytest.mark.parametrize("rate", [1.0, 100.0, 3000.0])
 def test_what_generates_nothing_is_answered_with_its_first_token(rate: float) -> None:
     speed = estimate_of(

@@ -20,7 +20,7 @@ from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Iterat
 from capacity_tui.engine.estimate.serving.memory import SEQUENCES
 from capacity_tui.engine.estimate.serving.rates import FIRST, PER_TOKEN, WHOLE, limited, limits_of
 from capacity_tui.engine.keys import JOB_LIMITS, SERVING, Figure, Key, Parts
-from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.numeric import Number, any_true, mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
@@ -380,6 +380,12 @@ def _served(plan: Plan, estimate: Figured, numbers: Mapping[str, Number | None])
             yield limit(estimate, limiting[0], most=numbers.get(path, seconds), why=path)
     given = float(wanted.batch) if isinstance(wanted.batch, int) else None
     room, batch = estimate.details.get(SEQUENCES), numbers.get(BATCH, given)
-    if room is not None and batch is not None and rate is None:
-        held = Interval.exactly(room)
-        yield Constraint(SEQUENCES, "cache", "sequences", held, least=batch, why=BATCH, broken_as=Verdict.TIGHT)
+    if room is None:
+        return
+    cache = Constraint(SEQUENCES, "cache", "sequences", Interval.exactly(room), why=BATCH, broken_as=Verdict.TIGHT)
+    one, fits = replace(cache, least=1.0, broken_as=Verdict.DOES_NOT_FIT), estimate.memory.fits
+    # An engine without room for one request does not start; where a device is too small, that alone is said.
+    if any_true(~one.kept if fits is None else fits & ~one.kept):
+        yield one
+    if batch is not None and rate is None and any_true(batch > 1.0):
+        yield replace(cache, least=batch)
