@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 PRICE = Key.PRICING_USD_PER_HOUR
-INTERRUPTIONS = "pricing.spot.interruptions"
+INTERRUPTIONS = f"{Key.PRICING_SPOT}.interruptions"
 ASSUMED = "assumptions."
 FIGURES: Mapping[FigureName, str] = {"step": "time", "prefill": "prefill", "decode": "decode", "memory": "memory"}
 """What has spreads of its own, and what that is called."""

@@ -152,17 +152,6 @@ def test_what_does_not_fit_says_what_it_lacks_and_how_it_would(sections: dict[st
     assert with_note(plan, note).fits
 
 
-@pytest.mark.parametrize("load", ["", "8 parallel users each", "2 requests/s"])
-def test_a_cache_without_room_for_one_request_is_the_shortage_that_is_named(load: str) -> None:
-    plan = plan_of_line(read_line(f"llama-3.3-70b awq 2x 4090 vllm {load} 8k")).plan
-    found = answer(plan).estimate
-    assert found.verdict is Verdict.DOES_NOT_FIT
-    assert found.verdict_text == "does not fit: cache 0 sequences < 1 sequences"
-    note = noted(found.warnings, "does_not_fit")
-    assert note.detail.startswith("Cache 0 sequences < 1 sequences. It fits with ")
-    assert with_note(plan, note).verdict is not Verdict.DOES_NOT_FIT
-
-
 def test_nothing_makes_an_impossible_plan_fit() -> None:
     sections = {"model": {"name": "llama-3.1-405b"}, "hardware": {"name": "gtx-1660-ti", "devices": 1}}
     note = noted(answer(plan_of(**sections)).estimate.warnings, "does_not_fit")

@@ -72,3 +72,15 @@ def test_screen_and_answer_name_it(sections: dict[str, object]) -> None:
 def test_a_plan_that_fits_needs_no_larger_device() -> None:
     compared = compare(Plan.model_validate({"model": {"name": "gpt2"}, "hardware": {"name": "h100-sxm-80gb"}}))
     assert not any("would hold it" in note.title for note in column(compared.groups[0], load_catalog()).notes)
+
+
+@pytest.mark.parametrize("load", ["", "8 parallel users each", "2 requests/s"])
+def test_a_cache_without_room_for_one_request_is_the_shortage_that_is_named(load: str) -> None:
+    plan = plan_of_line(read_line(f"llama-3.3-70b awq 2x 4090 vllm {load} 8k")).plan
+    short = answer(plan).estimate
+    assert short.verdict is Verdict.DOES_NOT_FIT
+    assert short.verdict_text == "does not fit: cache 0 sequences < 1 sequences"
+    note = next(note for note in short.warnings if note.code == "does_not_fit")
+    assert note.detail.startswith("Cache 0 sequences < 1 sequences. It fits with ")
+    assert note.change
+    assert fill(edited(plan, note.change).plan, "balanced").estimate.verdict is not Verdict.DOES_NOT_FIT

@@ -15,6 +15,7 @@ from capacity_tui.engine import estimate as estimates
 from capacity_tui.engine import explain, present, solve
 from capacity_tui.engine import plan as plans
 from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import files as plan_files
 from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.present import pictures
@@ -38,7 +39,10 @@ SOLVED_FORMS = (None, *EXPLAINED_FORMS)
 
 PICTURE_WIDTH = 72
 DOES_NOT_FIT = 1
-_IN_FULL = ("report.detailed_breakdown=true", "report.include_plots=true", "report.include_recommendations=true")
+_IN_FULL = tuple(
+    f"{key}=true"
+    for key in (Key.REPORT_DETAILED_BREAKDOWN, Key.REPORT_INCLUDE_PLOTS, Key.REPORT_INCLUDE_RECOMMENDATIONS)
+)
 _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
 
 
@@ -72,7 +76,7 @@ def plan(
     labels = compared_lines(files[0]) if len(files) == 1 else {}
     names, compare = tuple(labels) or sources_of(files, flags), compare or len(labels) > 1
     form = output.form
-    settings = (*settings, *(_IN_FULL if verbose else ()), *(("scalability.enabled=true",) if scaling else ()))
+    settings = (*settings, *(_IN_FULL if verbose else ()), *((f"{Key.SCALABILITY_ENABLED}=true",) if scaling else ()))
     _refuse_contradictions(files, output, key, folder, compare=compare, brief=brief, verbose=verbose or scaling)
     texts: list[str] = []
     codes = [0]
@@ -202,7 +206,9 @@ def _drawn(answer: estimates.Answer, group: str, output: Output) -> str:
     """Return the picture behind a group of figures; the roofline with what limits the run."""
     drawn = pictures.picture_of(group, answer)
     if drawn is None:
-        raise PlanError("no roofline", "nothing is known of this model's kernels", "explain bottleneck.ridge_point")
+        raise PlanError(
+            "no roofline", "nothing is known of this model's kernels", f"explain {Figure.BOTTLENECK_RIDGE_POINT}"
+        )
     lines = "".join(f"{line}\n" for line in pictures.picture_lines(drawn, PICTURE_WIDTH, not output.takes_unicode))
     chart = explain.roofline(answer) if group == BOTTLENECK else None
     if chart is None:

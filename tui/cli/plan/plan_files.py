@@ -12,6 +12,7 @@ import click
 from capacity_tui.engine import catalog as catalogs
 from capacity_tui.engine import compat, files, fleet, models, present, solve
 from capacity_tui.engine.errors import CapacityError, Place
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import files as plan_files
 from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.present import frameworks
@@ -268,7 +269,7 @@ def export(
     catalog = catalogs.load_catalog()
     plan = changed_plan(source_of(file, flags).plan(), settings)
     if target in frameworks.TOOLS and plan.training.framework is None and not plan.is_inference:
-        plan = changed_plan(plan, (f"training.framework={target}",))
+        plan = changed_plan(plan, (f"{Key.TRAINING_FRAMEWORK}={target}",))
         tell(f"capacity-tui: planned for {frameworks.TARGETS[target]}, as the plan names no software")
     machine = machine_for(plan)
     answered = solve.answer(modes.fill(plan, "balanced", machine, catalog).plan, machine, catalog)

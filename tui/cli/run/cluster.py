@@ -11,6 +11,7 @@ import click
 
 from capacity_tui.engine import catalog as catalogs
 from capacity_tui.engine import nodes, present, solve
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.nodes import Launcher
 from capacity_tui.engine.nodes import jobs as node_jobs
 from capacity_tui.engine.plan import line as plan_lines
@@ -92,7 +93,7 @@ def sample(launcher: Launcher, name: str, python: str | None, cluster: str | Non
     elif network.link is not None:
         reached, hop = format_bandwidth(network.link.bandwidth), format_seconds(network.link.hop_seconds)
         say(f"{name}: {reached} between nodes, {hop} a step, off by {network.link.error:.0%} in the median")
-        say(f"name it in a plan: hardware.interconnect={name}")
+        say(f"name it in a plan: {Key.HARDWARE_INTERCONNECT}={name}")
     else:
         say("too few collectives could be timed to say anything of the network")
     if path is not None:

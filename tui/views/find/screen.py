@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.keys import JOB_LIMITS, Figure
+from capacity_tui.engine.keys import JOB_LIMITS, Figure, Key
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.present.pictures import is_logarithmic
 from capacity_tui.engine.record import dataclass
@@ -221,7 +221,11 @@ class SearchQuestion(PlanQuestion):
         if not texts["solve"] or "goal" in self.given:
             words += ["--goal", goals_of(self._task)[texts["goal"]]]
         words += [word for limit in limits_of(texts) for word in ("--limit", limit)]
-        for flag, key in (("--hardware ", "hardware"), ("--devices ", "devices"), ("--vary model.name=", "models")):
+        for flag, key in (
+            ("--hardware ", "hardware"),
+            ("--devices ", "devices"),
+            (f"--vary {Key.MODEL_NAME}=", "models"),
+        ):
             names = names_of(texts[key])
             words += f"{flag}{','.join(names)}".split(" ") if names else []
         words += [word for axis in axes_of(texts["vary"]) for word in ("--vary", axis)]
@@ -269,7 +273,7 @@ class SearchQuestion(PlanQuestion):
         )
 
     def _numbers(self, given: tuple[str, ...]) -> tuple[object, ...]:
-        return parse_axis(f"hardware.devices={','.join(given)}", self.catalog).values if given else ()
+        return parse_axis(f"{Key.HARDWARE_DEVICES}={','.join(given)}", self.catalog).values if given else ()
 
     def _per_kind(self, given: str) -> int | None:
         if given == ALL:
