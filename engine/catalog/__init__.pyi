@@ -12,12 +12,8 @@ from .reading import Document as Document
 from .reading import KeyPath as KeyPath
 from .reading import Plain as Plain
 from .reading import close_matches as close_matches
-from .reading import counted as counted
-from .reading import counts as counts
 from .reading import key_of as key_of
-from .reading import named_numbers as named_numbers
 from .reading import nearest as nearest
-from .reading import parse_shipped as parse_shipped
 from .reading import read_stream as read_stream
 from .reading import read_text as read_text
 from .reading import read_yaml as read_yaml
@@ -49,6 +45,10 @@ from .rows.software import SEPARATOR as SEPARATOR
 from .rows.software import named_release as named_release
 from .rows.software import release_text as release_text
 from .rows.software import rows_of_release as rows_of_release
+from .shipped import counted as counted
+from .shipped import counts as counts
+from .shipped import named_numbers as named_numbers
+from .shipped import parse_shipped as parse_shipped
 from .table import LIKE as LIKE
 from .table import Table as Table
 from .table import refusals as refusals

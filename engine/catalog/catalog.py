@@ -11,9 +11,10 @@ from typing import TypeVar
 from capacity_tui.engine.catalog import rows
 from capacity_tui.engine.catalog.fleet_files.instance_entries import FleetFileContent, Remark
 from capacity_tui.engine.catalog.models_table import ArchitectureTable, QuantizationTable
-from capacity_tui.engine.catalog.reading import parse_shipped, read_aliases
+from capacity_tui.engine.catalog.reading import read_aliases
 from capacity_tui.engine.catalog.rows.prices import RefreshedPrices, read_refreshed
 from capacity_tui.engine.catalog.rows.software import named_release, rows_of_release
+from capacity_tui.engine.catalog.shipped import parse_shipped
 from capacity_tui.engine.catalog.table import Table, shipped_files, stray_files, user_files, with_left_out
 from capacity_tui.engine.errors import CapacityError, CatalogError
 

@@ -10,8 +10,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from capacity_tui.engine.catalog.reading import key_of, parse_shipped
+from capacity_tui.engine.catalog.reading import key_of
 from capacity_tui.engine.catalog.rows.models import Architecture, ModelSize, Quantization
+from capacity_tui.engine.catalog.shipped import parse_shipped
 from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.units import GIGA, format_count
 

@@ -21,11 +21,11 @@ from capacity_tui.engine.catalog.reading import (
     brandless_key_of,
     key_of,
     nearest,
-    parse_shipped,
     read_yaml,
 )
 from capacity_tui.engine.catalog.rows.base import FROM_USER, Row
 from capacity_tui.engine.catalog.rows.prices import day_of_file
+from capacity_tui.engine.catalog.shipped import parse_shipped
 from capacity_tui.engine.errors import CapacityError, CatalogError, Place
 from capacity_tui.engine.printable import printable, printable_data
 

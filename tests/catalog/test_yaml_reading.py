@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.catalog import parse_shipped, read_yaml, reading
+from capacity_tui.engine.catalog import parse_shipped, read_yaml, shipped
 from capacity_tui.engine.catalog.reading import LARGEST_FILE
 from capacity_tui.engine.errors import CapacityError, DocumentError, StorageError
 from capacity_tui.engine.printable import printable
@@ -138,7 +138,7 @@ PROFILES = Path(__file__).parents[2] / "profiles"
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(reading, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(shipped, "cache_folder", lambda: tmp_path / "cache")
     return tmp_path / "cache" / "catalog"
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from capacity_tui.engine.catalog.fleet_files.instance_entries import FleetFileContent, Remark, read_commented_json
-from capacity_tui.engine.catalog.reading import Document, KeyPath, key_of, nearest, parse_shipped
+from capacity_tui.engine.catalog.reading import Document, KeyPath, key_of, nearest
 from capacity_tui.engine.catalog.rows.devices import Accelerator, Instance
+from capacity_tui.engine.catalog.shipped import parse_shipped
 from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.errors import CapacityError, CatalogError, Place
 from capacity_tui.engine.record import dataclass

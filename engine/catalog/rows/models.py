@@ -4,8 +4,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from capacity_tui.engine.catalog.reading import counted
 from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, SHOWN, Row
+from capacity_tui.engine.catalog.shipped import counted
 
 
 class Architecture(Row):
