@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from capacity_tui.engine.errors import PlanError
@@ -138,3 +140,10 @@ def test_a_model_that_sagemaker_serves_is_read_with_its_machine(tmp_path) -> Non
     plan = import_plan([str(tmp_path / "deploy.py")]).plan
     assert (plan.model.name, plan.hardware.name, plan.hardware.devices) == ("qwen3-8b", "aws-g5-12xlarge", 8)
     assert (plan.parallelism.tp, plan.inference.prompt_tokens, plan.inference.output_tokens) == (4, 2048, 2048)
+
+
+def test_scripts_that_start_each_other_are_all_read(tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_text("vllm serve Qwen/Qwen2.5-7B-Instruct --max-model-len 8192\nbash b.sh\n")
+    (tmp_path / "b.sh").write_text("bash a.sh\n")
+    plan = import_plan((str(tmp_path),), {"hardware.name": "l40s"}).plan
+    assert plan.model.name == "qwen2.5-7b"

@@ -269,7 +269,6 @@ def test_a_question_holds_over_what_a_line_tells(line: str, field: str, value: o
         "no more than 24h and $300 on A100; would L4 be enough? llama 8b lora 200M tokens",
         "ttft has to be < 200ms on A100, would L4 be ok? llama 8b",
         "users on our A100 need a p95 ttft of 500ms. can L4 do that? llama 8b",
-        "I own a 4070 (12GB). llama 3 8b q8: does it need 16GB?",
         "I rent a 4090 for $0.5/h. How much is llama 8b lora 100M tokens on an A100?",
     ],
 )

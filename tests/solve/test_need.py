@@ -359,3 +359,4 @@ def test_a_network_is_never_faster_than_its_bound():
     reached = figure(filled.estimate, TIME).number
     assert reached is not None
     assert 0.0 < bound < mean(reached)
+    assert TIME not in Bounds(plan, FACTS).at_best({"hardware.name": "l4", "training.precision": "fp8"})
