@@ -130,12 +130,14 @@ class OptionWords(UnknownWords):
     def _pure_bits(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize 16 bits throughout, as ``full bf16`` says them of a network or beside a method."""
         key, others = key_of(self._span(index, 2)), [token.text for token in self._tokens]
+        if key not in map(key_of, WHOLE_BITS):
+            return None
         del others[index : index + 2]
         is_method = any(METHOD in (task_named(other) or Meaning()).values for other in others)
         named = (models.named_model(other, self._catalog) or Meaning() for other in others)
         is_network = any(meaning.values.get(Key.MODEL_NAME) in self._catalog.networks for meaning in named)
         tasks = {rows.get(key_of(other)) for rows in (vocabulary().tasks, vocabulary().suggests) for other in others}
-        if key not in map(key_of, WHOLE_BITS) or not (is_method or (is_network and tasks & {TRAIN, FINETUNE})):
+        if not (is_method or (is_network and tasks & {TRAIN, FINETUNE})):
             return None
         pure = key.replace("full", "pure")
         meaning = Meaning(pure, vocabulary().phrases[TRAIN][pure], vocabulary().remarks[pure])

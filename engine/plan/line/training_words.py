@@ -63,10 +63,10 @@ class TrainingWords(SampleWords):
         """Recognize rows and features of data before devices are looked for, as ``100k x 200 v100`` of trees."""
         mark, numbers = self._word(index + 1), [self._word(index), self._word(index + 2)]
         is_table = mark in ("x", "×", "*") and all(map(settings.is_number, numbers))
-        is_table = is_table and settings.at_least(numbers[0], _FEWEST_ROWS)
+        if not (is_table and settings.at_least(numbers[0], _FEWEST_ROWS)):
+            return None
         paths = (Key.TRAINING_SAMPLES, f"{OWN_PARAMETERS}d_in") if self._is_of_perceptron() else (_ROWS, _FEATURES)
-        is_of_table = paths[0] != _ROWS or any(self._is_algorithm(token.text) for token in self._tokens)
-        if not (is_table and is_of_table):
+        if paths[0] == _ROWS and not any(self._is_algorithm(token.text) for token in self._tokens):
             return None
         values: dict[str, object] = dict(zip(paths, map(parse_count, numbers), strict=True))
         return 3, Meaning(f"{numbers[0]} rows, {numbers[1]} features", values)
