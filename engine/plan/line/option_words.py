@@ -15,13 +15,16 @@ from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.unknown_words import UnknownWords
-from capacity_tui.engine.plan.options import Agreed, agreed, bears_on_a_run, is_option, option_name, takes
+from capacity_tui.engine.plan.options import Agreed, agreed, bears_on_a_run, is_option, option_name, takes, tool
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_quantity
 
 _NUMBERED = re.compile(r"device=(0|\d(?:,\d)+|(?:cuda|gpu)(?::\d)?)", re.IGNORECASE)
-_FILE = re.compile(r"[a-z_-]+=\S+\.(?:ya?ml|jsonl?|csv|parquet|txt)", re.IGNORECASE)  # Of data or of settings
+_FILE = re.compile(  # Of data, of settings or of a script
+    r"(?P<name>[a-z_-]+=)?\S*\w\.(?:ya?ml|jsonl?|csv|parquet|txt|ipynb|toml|cfg|(?P<script>sh|py))", re.IGNORECASE
+)
+_DEEPSPEED = "deepspeed"  # The tool whose files say by their names what they set
 _GROUP = re.compile(r"([a-z_-]+)[=:]?(\d+)|(\d+)([a-z_-]+)", re.IGNORECASE)
 _FEWEST_OF_A_GROUP = 16  # Weights that share a scale
 _MARK, _BITS = "--", "bits"
@@ -71,24 +74,26 @@ class OptionWords(UnknownWords):
                 continue
             written = self._text[token.start : token.end].rstrip(",;")
             name, mark, value = written.partition("=")
-            behind = "" if mark or token.ends else self._span(index + 1, 1)
+            joint = 1 + int(self._word(index + 1) == "=")
+            is_apart = token.ends and not self._text.startswith(":", token.end)
+            behind = "" if mark or is_apart else self._word(index + joint)
             is_option_of_some = bool(mark) or name.startswith(_MARK) or is_option(name) or self._is_setting(name)
             is_open = (value or behind) == AUTO and is_option_of_some and key_of(name) not in vocabulary().model_words
             if is_open or value == _LEFT_OPEN[0] or (behind == _LEFT_OPEN[0] and self._is_setting(name)):
-                count = 1 + int(not mark)
+                count = 1 + joint * int(not mark)
                 self._options[index], self._taken[index] = (count, Option(name, value or behind)), (count, Meaning())
                 continue
             if not self._is_of_a_tool(name, token.text):
                 continue
             is_value = bool(behind) and takes(name, Option(name, behind).plain)
             if mark or is_value or written.startswith(_MARK) or takes(name, True):
-                count, option = 1 + int(is_value), Option(name, value or (behind if is_value else ""))
+                count, option = 1 + joint * int(is_value), Option(name, value or (behind if is_value else ""))
                 if (method := self._method_of(option)) is not None:
                     self._take(index, count, method)
                     continue
                 self._options[index], self._taken[index] = (count, option), (count, Meaning())
         self._pass(lambda index: self._group_of_weights(index) or self._pure_bits(index))
-        self._pass(lambda index: self._flag(index, _MARK) or self._numbered_devices(index))
+        self._pass(lambda index: self._file(index) or self._flag(index, _MARK) or self._numbered_devices(index))
 
     def _is_of_a_tool(self, name: str, text: str) -> bool:
         """Whether a name is of an option that no word of a line is called by."""
@@ -143,10 +148,29 @@ class OptionWords(UnknownWords):
         meaning = Meaning(pure, vocabulary().phrases[TRAIN][pure], vocabulary().remarks[pure])
         return (2, meaning) if self._is_free(index, 2) else None
 
+    def _file(self, index: int) -> tuple[int, Meaning] | None:
+        """Take a file for what its name says, as ``zero3.json``; pass over others where another word is the model."""
+        text, written = self._word(index), self._written(index)
+        file, parts = _FILE.fullmatch(written), re.split(r"[\W_]", written)
+        for values in tool(_DEEPSPEED).started_values(written) if file or "_" in written else ():  # ds_z3
+            return 1, Meaning(written, dict(values))
+        is_script = file is not None and file["script"] and any(map(task_named, parts))  # finetune_lora_ds.sh
+        if file is None or is_script or key_of(text) in vocabulary().datasets:
+            return None
+        named, others = models.named_model(text, self._catalog), (token.text for token in self._tokens)
+        is_model = named is not None and named.values.get(Key.MODEL_NAME) != text  # yolo11n.yaml
+        is_other = not file["name"] and not any(self._is_of_model(other) for other in others if other != text)
+        if is_model or is_other or Key.MODEL_NAME.partition(".")[0] in str(file["name"]):
+            return None
+        return 1, Meaning(why=f"left out: {written}")
+
+    def _is_of_model(self, word: str) -> bool:
+        """Whether a word names a model, or says the size of one."""
+        named = models.named_model(word, self._catalog) or models.resembling_model(word, self._catalog)
+        return named is not None or models.is_size(word)
+
     def _numbered_devices(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize devices by their numbers or their kind, as ``device=0,1``; pass over files, as ``data=my.yaml``."""
-        if _FILE.fullmatch(self._word(index)) and "config" not in self._word(index):
-            return 1, Meaning(why=f"left out: {self._word(index)}")
+        """Recognize devices by their numbers or their kind, as ``device=0,1``."""
         match = _NUMBERED.fullmatch(self._word(index))
         devices = 0 if match is None else len(match[1].split(",")) * match[1][:1].isdecimal()
         values: dict[str, object] = {Key.HARDWARE_DEVICES: devices} if devices > 1 else {}

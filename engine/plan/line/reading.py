@@ -116,7 +116,7 @@ class _Line(TrainingWords):
         self._faults += self._exclusions()
         asked = self._asked()
         named = "" if any(entry.key == TASK for entry in self._assumed) else self._task
-        self._faults += filter(None, [unclear(self._questions, self._tokens, named, self._loaded(), asked)])
+        open_question = unclear(self._questions, self._tokens, named, self._loaded(), asked)
         is_of_hardware = asked is not None and asked.solve == hardware.NAME
         if self._limits and not is_of_hardware and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
             hint = "name the model, as lora llama-3.1-8b $2000, or the hardware, as train 8xh100 $50k: which model"
@@ -128,6 +128,8 @@ class _Line(TrainingWords):
         self._unknown = {text: name for text, name in self._unknown.items() if text not in plain}
         if self._unknown:
             self._faults.append(self._fault_of_unknown())
+        if open_question is not None and (models.MODEL in self._values or not self._unknown):
+            self._faults.append(open_question)
         fields = {*self._values, *([] if asked is None else [asked.solve])}
         open_ = unanswered(self._questions, self._values, asked)
         left_out = remainder(self._tokens, self._taken, self._task, fields, self._traits(), open_, plain)

@@ -26,6 +26,7 @@ _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_
 _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how many busy users``
 _DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*", re.IGNORECASE)  # 1am, 2nd, v2
 _SHORTEST_PART = 5  # Letters of a name that stands for a longer one which begins with it
+_IDENTIFIER = re.compile(r"[a-z]+(?:_[a-z]+)+(?:\(\))?", re.IGNORECASE)  # Of a program
 _VOWELS = frozenset("aeiouy")  # Words without any are short for something
 
 
@@ -59,6 +60,8 @@ class UnknownWords(GuessedWords):
         parts = re.split(r"(?<=\w)['’.-]", text)
         is_name = not is_named or not all(map(str.isalpha, parts)) or any(similar_names(text, self._catalog))
         is_name |= len(text) > 1 and text.isascii() and _VOWELS.isdisjoint(text.casefold())
+        if is_named and _IDENTIFIER.fullmatch(text):  # parallel_for, CUDNN_STATUS_ALLOC_FAILED
+            is_name = any(models.named_model(part, self._catalog) for part in text.split("_"))
         is_name |= any(models.resembling_model(part, self._catalog) for part in {text, *parts})
         is_name |= any(map(self._is_telling, {text, *parts}))
         if _DATED.fullmatch(text):
