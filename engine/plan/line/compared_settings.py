@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import OneLine
+from capacity_tui.engine.plan.line.lexicon.words import INFER, OneLine
 
 _MOST_WORDS, _ENDS = 5, ".,;:?!"  # Words that a setting may have, as in ``1b draft with 4 tokens``
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
@@ -25,6 +26,21 @@ def says_to_compare(text: str) -> bool:
     joined = [bool(of & (words.both | words.comparing)) or len(keys) == 1 for of in keys]
     asked = [sentence.endswith("?") for sentence in sentences]
     return any(of & words.compares and (one or two) for of, one, two in zip(keys, joined, asked, strict=True))
+
+
+def with_loads_apart(text: str) -> str:
+    """Return a line with ``or`` between numbers of what is there at once: ``8 and 16 concurrent``, ``8并发，16并发``."""
+    return _loads_listed().sub(r"\1 or \2", text)
+
+
+@cache
+def _loads_listed() -> re.Pattern[str]:
+    amounts = vocabulary().amounts.items()
+    loads = (word for word, amount in amounts if amount.field(INFER) == Key.INFERENCE_CONCURRENCY)
+    nouns = "|".join(sorted(map(re.escape, loads), key=len, reverse=True))
+    return re.compile(
+        rf"(?i)(?<!\S)(?=\d)(?<![\d.])(\d{{1,4}}(?: ?(?:{nouns}))?)(?:\s*[,，、]\s*| and |和|与)(\d{{1,4}} ?(?:{nouns}))"
+    )
 
 
 def with_and_without(words: Sequence[str], mark: int, read: Callable[[str], OneLine]) -> tuple[tuple[str, str], ...]:

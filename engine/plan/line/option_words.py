@@ -93,7 +93,14 @@ class OptionWords(UnknownWords):
                     continue
                 self._options[index], self._taken[index] = (count, option), (count, Meaning())
         self._pass(lambda index: self._group_of_weights(index) or self._pure_bits(index))
-        self._pass(lambda index: self._file(index) or self._flag(index, _MARK) or self._numbered_devices(index))
+        self._pass(
+            lambda index: (
+                self._file(index)
+                or self._calculation(index)
+                or self._flag(index, _MARK)
+                or self._numbered_devices(index)
+            )
+        )
 
     def _is_of_a_tool(self, name: str, text: str) -> bool:
         """Whether a name is of an option that no word of a line is called by."""

@@ -22,8 +22,8 @@ from capacity_tui.engine.units import parse_quantity
 _TIMES, _THOUSANDS_OF = re.compile(r"[x×](\d{1,3})", re.IGNORECASE), re.compile(r"(\d+(?:\.\d+)?)[kK]")  # x2 3090
 _ONE_NUMBER = r"\d+(?:\.\d+)?[kM]?"
 _RANGE = re.compile(
-    r"(?P<least>\d+(?:\.\d+)?b?)[-–](?P<most>\d+(?:\.\d+)?b)"  # 7-8b
-    rf"|(?:(?P<between>between) )?(?P<low>{_ONE_NUMBER})(?: ?[-–] ?| to |(?(between) and |(?!)))"
+    r"(?P<least>\d+(?:\.\d+)?b?)[-–~〜](?P<most>\d+(?:\.\d+)?b)"  # 7-8b
+    rf"|(?:(?P<between>between) )?(?P<low>{_ONE_NUMBER})(?: ?[-–] ?|[~〜]| to |(?(between) and |(?!)))"
     rf"(?P<high>{_ONE_NUMBER})(?P<unit>m?s|%)?",
     re.IGNORECASE,
 )
@@ -48,6 +48,7 @@ def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     plain = _nodes_counted().sub(_nodes, plain)
     named = _VERSION.sub(lambda match: _version(match, catalog), with_software(plain))
     words = spelled.with_sides(spelled.with_memory_speeds(split(named), catalog), text, catalog)
+    words = spelled.with_lakhs(words)
     words = spelled.with_hours_of_day(spelled.with_products([*spelled.without_dashes(words)]))
     tokens = _with_times(spelled.with_products(_with_ranges(words)), catalog)
     tokens = _with_host_memory(with_latencies(spelled.with_composite_times(tokens)), catalog)

@@ -21,7 +21,7 @@ _PIECES = re.compile(
     rf"|(?<=\d),(?!\d{{3}}(?!\d))\d+(?:\.\d+)?[wW]?[{_SCRIPT}])[^{_SCRIPT}])+"
 )
 """Words of a text without spaces, and what stands between them; a percentile, an arrow and e2e are words themselves."""
-_LONGEST_YEARS = 2  # Digits
+_LONGEST_YEARS, _LONGEST_DAYS = 2, 3  # Digits
 _FEWEST_OF_A_SCALE, _LIKE_A_SCALE = 4, 0.74  # Letters, and how much of them a slip shares
 _LONGEST_NUMBER = 15  # Characters of a number that is read with its scale behind it
 _MONEY = re.compile(
@@ -232,7 +232,10 @@ def with_unit(number: str, word: str) -> str | None:
         return number
     if seconds is not None and number[-1:].isdigit():
         return f"{number.lstrip('<≤')}{seconds}"
-    span = None if span == "y" and len(number) > _LONGEST_YEARS else span  # 4096 y 8
+    is_long = len(number) > {"y": _LONGEST_YEARS, "d": _LONGEST_DAYS}.get(
+        span if span == "y" else word, _LONGEST_NUMBER
+    )
+    span = None if is_long else span  # 4096 y 8, 4090 d
     number = number.lstrip("<≤") if span is not None else number  # <10 days
     if span == "h" and number[-1:] in "kK" and _NUMBER.fullmatch(number[:-1]):
         return f"{plain_number(number[:-1])}k{span}"  # 40k hours of calls

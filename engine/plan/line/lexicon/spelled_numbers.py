@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import find_known_model
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, named_model
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_in, times_scale
 from capacity_tui.engine.plan.line.lexicon.setting_words import IMAGE_SIZE
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import TRAIN
+from capacity_tui.engine.plan.line.lexicon.words import FIT, TRAIN
 from capacity_tui.engine.units import parse_quantity
 
 _MINUTE_SECONDS = 60
@@ -33,6 +34,7 @@ _MEMORY = re.compile(r"((?:lp)?ddr[1-5]x?)[-@_ ]?(?:([1-9]\d{3,4})(?:mhz|mt/?s)?
 _SPEED, _UNITS_OF_SPEED = re.compile(r"([1-9]\d{3,4})(mhz|mt/?s)?", re.IGNORECASE), ("mhz", "mt/s", "mts")
 _CHANNELS = re.compile(r"(\d{1,2}|[a-z]+)[- ]?ch(?:annels?)?", re.IGNORECASE)
 _CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
+_LAKHS = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
 _MINUTES = {"w": 7 * 24 * 60, "d": 24 * 60, "h": 60}  # Of what parts of a time may be part of
 
 
@@ -177,6 +179,16 @@ def _hour_of(word: str) -> int | None:
     """Return the hour of a day that a word says, as ``5pm``; None for other words."""
     match = _CLOCK.fullmatch(word)
     return None if match is None else int(match[1]) % 12 + 12 * (match[2].casefold() == "pm")
+
+
+def with_lakhs(tokens: list[Token]) -> list[Token]:
+    """Return the words with numbers of data whose digits stand in groups of two: ``12,81,167 images``."""
+    behind = (vocabulary().amounts.get(key_of(token.text)) for token in (*tokens[1:], Token("", 0, 0)))
+    counted = (one is not None and (one.field(TRAIN) == Key.TRAINING_SAMPLES or one.field(FIT)) for one in behind)
+    are_grouped = (
+        (token, is_data and _LAKHS.fullmatch(token.text)) for token, is_data in zip(tokens, counted, strict=True)
+    )
+    return [replace(token, text=token.text.replace(",", "")) if is_one else token for token, is_one in are_grouped]
 
 
 def with_sides(tokens: list[Token], text: str, catalog: Catalog) -> list[Token]:

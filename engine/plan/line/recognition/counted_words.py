@@ -63,7 +63,8 @@ class CountedWords(NumberNames):
             amount = counted_like(amounts[amount.fewer], amount)
         if amount.name == _BUSY and self._span(number - 1, 1) in vocabulary().measured["assumed"]:
             amount = amounts["mfu"]
-        if amount.fields.get(TRAIN) in settings.PASSES and self._is_of_failure(number):
+        is_failure = self._is_of_failure(number) or (not count.name.isascii() and self._is_failing(count.end))
+        if amount.fields.get(TRAIN) in settings.PASSES and is_failure:
             return count.end - index, Meaning(
                 why=f"left out: {self._span(index, count.end - index)}; a plan is a whole run"
             )
@@ -320,6 +321,8 @@ class CountedWords(NumberNames):
         fault = Meaning(fault=PlanError("nodes of unknown size", number, hint))
         if not number.isdigit() or not int(number):
             return fault
+        if (asked := self._nodes_asked_about(number)) is not None:
+            return asked
         nodes = int(number)
         if machine is not None:
             named = nodes * (named if isinstance(named, int) else machine.sold_devices)

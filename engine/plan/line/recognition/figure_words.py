@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Container
 from itertools import chain, takewhile
@@ -21,7 +20,6 @@ from capacity_tui.engine.plan.line.recognition.named_words import NamedWords
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _GROUPS = ("128g", "64g")  # Weights of one scale, as in ``gptq 4bit 128g``
-_AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
 _MEMORY = frozenset({"memory", "mem"})  # What may be a device's or the host's
 _HAVING = ("with", "has", "having", "of")
 _SPEED = re.compile(
@@ -79,11 +77,12 @@ class FigureWords(NamedWords):
         is_ram |= (self._is_of_host(index) or self._is_named_before(index, words.ram)) and is_memory
         name = str(self._values.get(hardware.NAME, ""))
         row = self._catalog.accelerators.get(name)
-        is_shared = of in _MEMORY or self._keeps_some_on_host()
+        is_host = self._is_named_before(index, _MEMORY) and key_of(self._span(index - 2, 2)) not in words.card_memory
+        is_shared = of in _MEMORY or is_host or self._keeps_some_on_host()
         if is_shared and row is not None and hardware.memory_of_another(row, figure.get(hardware.MEMORY, 0)):
             is_ram |= figure.get(hardware.MEMORY, 0) > (row.memory_mib or 0)  # 4090, 256GB memory
         if row is not None and is_trained and (reached := self._reached(row, figure, size)) is not None:
-            return 1, reached
+            return 1, Meaning(why=f"left out: {size}, as measured") if self._is_judged() else reached
         if row is not None and is_memory:
             is_ram |= self._is_of_a_machine(index) and not self._is_of_several(row, figure[hardware.MEMORY])
         if shared := 0 if is_ram else self._shared_by(index):
@@ -109,8 +108,10 @@ class FigureWords(NamedWords):
             stores: words before it that it is of: disks of a memory, supplies of watts.
         """
         is_memory = hardware.MEMORY in (hardware.figures_of(self._tokens[index].text) or {})
-        is_part = self._span(index + 1, 1) == "of" and hardware.figures_of(self._span(index + 2, 1)) is not None
-        is_measured = is_memory and (self._is_measured(index + 2 * is_part, "memory") or self._is_fraction(index))
+        words = next((few for few in (1, 2) if self._span(index + 1, few) in ("of", "out of")), 0)
+        part = words + 1 if words and hardware.figures_of(self._word(index + words + 1)) is not None else 0
+        is_measured = any(self._is_measured(at, "memory") for at in {index, index + part})
+        is_measured = is_memory and (is_measured or self._is_fraction(index))
         if (left := self._left_of_card(index)) is not None or is_measured:  # 4 GB of 8 GB in use
             return left or (1, Meaning(why=f"left out: {self._written(index)}, as measured or needed"))
         is_stored = self._is_named_before(index, stores) and not self._is_before_device(index)
@@ -292,14 +293,6 @@ class FigureWords(NamedWords):
             is_first = at < index and (not at or self._is_apart(at - 1))
             is_joined &= is_first or (at == index + 1 and key_of(self._span(at + 1, 1)) not in vocabulary().disks)
         return is_joined and key_of(self._span(at, 1)) in vocabulary().networks
-
-    def _reached(self, row: Accelerator, figure: dict[str, float], text: str) -> Meaning | None:
-        """Return the MFU of devices that compute so much, as ``400 TFLOPs``; None where that is their peak or more."""
-        share = figure.get("bf16_tflops", 0.0) / (row.bf16_tflops or row.fp16_tflops or math.inf)
-        if not 0 < share < _AT_PEAK:
-            return None
-        why = f"{text}: {share:.0%} of the {row.bf16_tflops or row.fp16_tflops:g} TFLOP/s that {row.id} has, as MFU"
-        return Meaning(f"MFU {share:.3g}", {Key.TRAINING_MFU: f"{share:.4g}"}, why)
 
     def _is_of_groups(self, index: int) -> bool:
         """Whether a figure is of the weights of one scale, as in ``gptq 4bit 128g``; beside processors it is memory."""

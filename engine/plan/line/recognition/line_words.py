@@ -118,7 +118,9 @@ class LineWords:
     def _is_apart(self, index: int, marks: Iterable[str] = ",;?(") -> bool:
         """Whether a comma or the like stands behind a word."""
         after = self._tokens[index + 1].start if index + 1 < len(self._tokens) else len(self._text)
-        return any(mark in self._text[self._tokens[index].end : after] for mark in marks)
+        between = self._text[self._tokens[index].end : after]
+        is_listed = self._tokens[index].ends and between.isspace()  # CPU: 80 GPU: 8
+        return is_listed or any(mark in between for mark in marks)
 
     def _is_of_nothing(self, index: int) -> bool:
         """Whether a word is of what was read and sets nothing, as the size of a group of weights."""

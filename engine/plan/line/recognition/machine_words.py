@@ -207,6 +207,22 @@ class MachineWords(RuledOutWords):
         has_failed = not spans.isdisjoint(measured["failing"]) or any(map(self._is_narrated_share, range(start, far)))
         return before[-1:] != [] and before[-1] in measured["failing after"] and has_failed
 
+    def _nodes_asked_about(self, number: str) -> Meaning | None:
+        """Take nodes of which a line asks if they do for those of its plan: ``4 nodes of 8, are 2 nodes enough``."""
+        size, devices = (self._values.get(path) for path in (Key.HARDWARE_PER_NODE, hardware.DEVICES))
+        asked = (at for at, token in enumerate(self._tokens[:-2]) if token.text == number)
+        is_asked = any(key_of(self._word(at + 2)) in vocabulary().sufficing for at in asked)
+        if not (is_asked and isinstance(size, int) and isinstance(devices, int) and number.isdecimal()):
+            return None
+        self._values[hardware.DEVICES] = int(number) * size
+        why = f"{number} nodes of {size}: those asked about, rather than {devices // size}"
+        return Meaning(f"{number} nodes", {hardware.DEVICES: int(number) * size}, why)
+
+    def _is_failing(self, index: int) -> bool:
+        """Whether a word right behind others says that something failed there: ``128步报错``."""
+        is_behind = 0 < index < len(self._tokens) and not self._tokens[index - 1].ends
+        return is_behind and key_of(self._word(index)) in vocabulary().measured["failing"]
+
     def _is_to_have(self, verb: int, index: int) -> bool:
         """Whether a machine needs a memory, as in ``a server that needs 64gb ram``, rather than what runs on it."""
         subject = self._subject_of(verb) if key_of(self._span(verb, 1)) in vocabulary().measured["needed"] else ""
@@ -235,6 +251,14 @@ class MachineWords(RuledOutWords):
 
     def _is_named_before(self, index: int, names: Container[str]) -> bool:
         """Whether one of some words before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""
+        part = index - (3 if self._span(index - 2, 2) == "out of" else 2)
+        if (
+            part > 0
+            and self._word(index - 1) == "of"
+            and hardware.MEMORY in (hardware.figures_of(self._word(part)) or {})
+        ):
+            near = self._tokens[max(part - _FAR, 0) : part]  # my ram is at 118gb out of 128gb
+            return any(key_of(token.text) in names and not token.ends for token in near)
         is_of_another = any(count > 1 and start + count == index for start, (count, _) in self._taken.items())
         return self._name_before(index) in names and not is_of_another and not self._is_apart(index - 1, ",;")
 

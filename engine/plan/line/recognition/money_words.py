@@ -376,6 +376,7 @@ class MoneyWords(LoadValues):
         is_measured = bool(speed_end or is_time) and (
             is_held or self._is_measured(index, "time") or (self._is_judged() and not self._is_in_clause(index, "due"))
         )
+        is_measured |= bool(speed_end) and self._task in (TRAIN, FINETUNE) and not self._is_in_clause(index, "due")
         if speed_end and is_measured:
             return speed_end - index, Meaning(why=f"left out: {self._span(index, speed_end - index)}{_MEASURED}")
         if not is_time:

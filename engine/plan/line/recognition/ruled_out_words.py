@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
-from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.catalog import Accelerator, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
@@ -14,6 +17,9 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, Meaning
 from capacity_tui.engine.plan.line.recognition.line_words import LineWords
 
+_AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
+_RECKONED = re.compile(r"\d[\d.]*b?(?: ?[x×*+] ?\d[\d.]*b?)+ ?= ?[~≈]?\d[\d.]* ?[gt]b", re.IGNORECASE)
+_LONGEST_CALCULATION = 10  # Words of it
 _NOT_WANTED = "a line says what is wanted, not what is not"
 
 
@@ -63,6 +69,32 @@ class RuledOutWords(LineWords):
         before = (key_of(self._span(first - words, words)) for words in (1, 2, 3) if first >= words)
         return any(key in vocabulary().given_up for key in before)
 
+    def _wrapped(self, index: int, count: int, meaning: Meaning) -> Meaning:
+        """Take the engine that runs the model where another one wraps it; leave out one that is only asked about.
+
+        So are ``text-generation-webui with llama.cpp`` and ``llama.cpp gives 8 t/s, should ollama be slower``.
+        """
+        engines, path = self._catalog.engines, Key.INFERENCE_ENGINE
+        first, second = (str(values.get(path, "")) for values in (self._values, meaning.values))
+        if not first or second in ("", first):
+            return meaning
+        wrapping, text = vocabulary().run_by["wrapping"], self._span(index, count)
+        is_asked = key_of(self._span(index - 1, 1)) in vocabulary().run_by["asked about"]
+        if engines.find_id(first) == engines.find_id(second) or key_of(second) in wrapping or is_asked:
+            return Meaning(why=f"left out: {text}; the plan is of {first}")
+        if key_of(first) not in wrapping:
+            return meaning
+        self._values.pop(path)
+        return replace(meaning, why=f"{text}: what {first} runs the model with")
+
+    def _calculation(self, index: int) -> tuple[int, Meaning] | None:
+        """Leave out what a line reckons by itself, as ``7 x 4 x 4 = 112 GB``."""
+        spans = range(min(_LONGEST_CALCULATION, len(self._tokens) - index), 0, -1)
+        few = next((few for few in spans if _RECKONED.fullmatch(self._span(index, few))), 0)
+        if not few or self._word(index - 1) in vocabulary().every["owning"]:
+            return None
+        return few, Meaning(why=f"left out: {self._span(index, few)}, reckoned; a plan counts its memory itself")
+
     def _is_switched_off(self, index: int) -> bool:
         """Whether a word switches off what is before it: ``offload=no``, ``offload off``; not ``lora no offload``."""
         key, words = key_of(self._span(index, 1)), vocabulary()
@@ -90,3 +122,11 @@ class RuledOutWords(LineWords):
             if is_none and is_end and f"no{key_of(self._tokens[at].text)}" in vocabulary().without_card:
                 return True
         return False
+
+    def _reached(self, row: Accelerator, figure: dict[str, float], text: str) -> Meaning | None:
+        """Return the MFU of devices that compute so much, as ``400 TFLOPs``; None where that is their peak or more."""
+        share = figure.get("bf16_tflops", 0.0) / (row.bf16_tflops or row.fp16_tflops or math.inf)
+        if not 0 < share < _AT_PEAK:
+            return None
+        why = f"{text}: {share:.0%} of the {row.bf16_tflops or row.fp16_tflops:g} TFLOP/s that {row.id} has, as MFU"
+        return Meaning(f"MFU {share:.3g}", {Key.TRAINING_MFU: f"{share:.4g}"}, why)
