@@ -12,12 +12,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.clauses import REPORTED
-from capacity_tui.engine.plan.line.compared_settings import (
-    needed_or_not,
-    says_to_compare,
-    with_and_without,
-    with_loads_apart,
-)
+from capacity_tui.engine.plan.line.compared_settings import choices, needed_or_not, says_to_compare, with_and_without
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of, named_hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sum_of
@@ -44,8 +39,6 @@ _MEMORY_BEHIND = re.compile(r"^\s*\(?\d+\s?gb?\b\)?(?:\s*vram\b)?", re.IGNORECAS
 _NAMES = frozenset({Key.MODEL_NAME, Key.HARDWARE_NAME})
 _TWICE, _NO_FAULT = frozenset(f"{name} {GIVEN_TWICE}" for name in _NAMES), PlanError("")
 _AGAIN = frozenset({*_TWICE, f"{Key.HARDWARE_DEVICES} {GIVEN_TWICE}"})
-_COMMA = re.compile(r"\s*,\s*(?:(?:and|or) )?|\s+and\s+")
-_SIZES_LISTED = re.compile(rf"\b\d[\d.]*b(?:(?:{_COMMA.pattern})\d[\d.]*b\b)+", re.IGNORECASE)
 _HARDWARE, _CORES = "hardware", f"{OWN_PARAMETERS}n_jobs"  # Cores that an algorithm runs on
 _NUMBERS = frozenset(
     {
@@ -148,7 +141,7 @@ def _with_list(text: str, line: OneLine) -> str:
 
     Sizes behind one name are a list too, as ``llama-2 7b, 13b, 70b``.
     """
-    listed = _SIZES_LISTED.sub(lambda sizes: _COMMA.sub(" or ", sizes[0]), with_loads_apart(text))
+    listed = choices(text)
     twice = [word for word in line.words if (word.meaning.fault or _NO_FAULT).title in _TWICE]
     for word in twice if listed == text == line.text else ():
         listed = re.sub(rf",\s*(?:and |or )?(?={re.escape(word.text)}(?!\w))", " or ", listed, count=1)

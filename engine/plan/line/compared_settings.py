@@ -14,6 +14,8 @@ from capacity_tui.engine.plan.line.lexicon.words import INFER, OneLine
 
 _MOST_WORDS, _ENDS = 5, ".,;:?!"  # Words that a setting may have, as in ``1b draft with 4 tokens``
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+_COMMA = re.compile(r"\s*,\s*(?:(?:and|or) )?|\s+and\s+")
+_SIZES_LISTED = re.compile(rf"\b\d[\d.]*b(?:(?:{_COMMA.pattern})\d[\d.]*b\b)+", re.IGNORECASE)
 _FARTHEST = 12  # Words between a setting and what compares it
 _UNLESS_GIVEN = "as usual"  # What the plan without a setting is called where nothing rules it out
 _SAME = (Key.TASK, Key.MODEL_NAME, OWN_PARAMETERS, "hardware.")
@@ -28,9 +30,9 @@ def says_to_compare(text: str) -> bool:
     return any(of & words.compares and (one or two) for of, one, two in zip(keys, joined, asked, strict=True))
 
 
-def with_loads_apart(text: str) -> str:
-    """Return a line with ``or`` between numbers of what is there at once: ``8 and 16 concurrent``, ``8并发，16并发``."""
-    return _loads_listed().sub(r"\1 or \2", text)
+def choices(text: str) -> str:
+    """Return a line with ``or`` for the commas between sizes and loads: ``7b, 13b, 70b``, ``8并发，16并发``."""
+    return _loads_listed().sub(r"\1 or \2", _SIZES_LISTED.sub(lambda sizes: _COMMA.sub(" or ", sizes[0]), text))
 
 
 @cache
@@ -38,9 +40,8 @@ def _loads_listed() -> re.Pattern[str]:
     amounts = vocabulary().amounts.items()
     loads = (word for word, amount in amounts if amount.field(INFER) == Key.INFERENCE_CONCURRENCY)
     nouns = "|".join(sorted(map(re.escape, loads), key=len, reverse=True))
-    return re.compile(
-        rf"(?i)(?<!\S)(?=\d)(?<![\d.])(\d{{1,4}}(?: ?(?:{nouns}))?)(?:\s*[,，、]\s*| and |和|与)(\d{{1,4}} ?(?:{nouns}))"
-    )
+    first, second = rf"(?<![\w.-])(\d{{1,4}}(?: ?(?:{nouns}))?)", rf"(\d{{1,4}} ?(?:{nouns}))"
+    return re.compile(rf"{first}(?:\s*[,，、]\s*| and |和|与){second}", re.IGNORECASE)
 
 
 def with_and_without(words: Sequence[str], mark: int, read: Callable[[str], OneLine]) -> tuple[tuple[str, str], ...]:

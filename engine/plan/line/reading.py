@@ -116,7 +116,7 @@ class _Line(TrainingWords):
         self._faults += self._exclusions()
         asked = self._asked()
         named = "" if any(entry.key == TASK for entry in self._assumed) else self._task
-        open_question = unclear(self._questions, self._tokens, named, self._loaded(), asked)
+        fault = unclear(self._questions, self._tokens, named, self._loaded(), asked)
         is_of_hardware = asked is not None and asked.solve == hardware.NAME
         if self._limits and not is_of_hardware and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
             hint = "name the model, as lora llama-3.1-8b $2000, or the hardware, as train 8xh100 $50k: which model"
@@ -126,10 +126,8 @@ class _Line(TrainingWords):
         is_named = self._is_named(asked)
         plain = tuple(text for text in self._unknown if self._bears_nothing(text, is_named=is_named))
         self._unknown = {text: name for text, name in self._unknown.items() if text not in plain}
-        if self._unknown:
-            self._faults.append(self._fault_of_unknown())
-        if open_question is not None and (models.MODEL in self._values or not self._unknown):
-            self._faults.append(open_question)
+        self._faults += [self._fault_of_unknown()] if self._unknown else []
+        self._faults += [fault] if fault is not None and (models.MODEL in self._values or not self._unknown) else []
         fields = {*self._values, *([] if asked is None else [asked.solve])}
         open_ = unanswered(self._questions, self._values, asked)
         left_out = remainder(self._tokens, self._taken, self._task, fields, self._traits(), open_, plain)

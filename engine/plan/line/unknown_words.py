@@ -60,7 +60,8 @@ class UnknownWords(GuessedWords):
         parts = re.split(r"(?<=\w)['’.-]", text)
         is_name = not is_named or not all(map(str.isalpha, parts)) or any(similar_names(text, self._catalog))
         is_name |= len(text) > 1 and text.isascii() and _VOWELS.isdisjoint(text.casefold())
-        if is_named and _IDENTIFIER.fullmatch(text):  # parallel_for, CUDNN_STATUS_ALLOC_FAILED
+        is_option = self._is_number_at(index + 1) or self._word(index + 1) == "="
+        if is_named and not is_option and _IDENTIFIER.fullmatch(text):  # parallel_for, CUDNN_STATUS_ALLOC_FAILED
             is_name = any(models.named_model(part, self._catalog) for part in text.split("_"))
         is_name |= any(models.resembling_model(part, self._catalog) for part in {text, *parts})
         is_name |= any(map(self._is_telling, {text, *parts}))

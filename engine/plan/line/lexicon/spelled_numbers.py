@@ -183,12 +183,13 @@ def _hour_of(word: str) -> int | None:
 
 def with_lakhs(tokens: list[Token]) -> list[Token]:
     """Return the words with numbers of data whose digits stand in groups of two: ``12,81,167 images``."""
-    behind = (vocabulary().amounts.get(key_of(token.text)) for token in (*tokens[1:], Token("", 0, 0)))
-    counted = (one is not None and (one.field(TRAIN) == Key.TRAINING_SAMPLES or one.field(FIT)) for one in behind)
-    are_grouped = (
-        (token, is_data and _LAKHS.fullmatch(token.text)) for token, is_data in zip(tokens, counted, strict=True)
-    )
-    return [replace(token, text=token.text.replace(",", "")) if is_one else token for token, is_one in are_grouped]
+    made: list[Token] = []
+    for token in tokens:
+        counted = vocabulary().amounts.get(key_of(token.text)) if made and _LAKHS.fullmatch(made[-1].text) else None
+        if counted is not None and (counted.field(TRAIN) == Key.TRAINING_SAMPLES or counted.field(FIT)):
+            made[-1] = replace(made[-1], text=made[-1].text.replace(",", ""))
+        made.append(token)
+    return made
 
 
 def with_sides(tokens: list[Token], text: str, catalog: Catalog) -> list[Token]:

@@ -59,7 +59,7 @@ _LANES = re.compile(
     re.IGNORECASE,
 )
 """Generation and lanes of a bus, which say nothing: ``pcie 4.0 x16``."""
-_LISTED = re.compile(r"(\b[a-z]+: ?(?:\d+ ?[x×*] ?)?\d[\w.]*(?: [gmt]i?b)?) (?=(?:[a-z]+ )?[a-z]+: ?\d)", re.IGNORECASE)
+_LISTED = re.compile(r"(\b[a-z]+: ?(?:\d+ ?[x×*] ?)?\d[\w.]*(?: [gmt]i?b)?) (?=(?:[a-z]+ )?[a-z]+:)", re.IGNORECASE)
 _OF_A_NODE = re.compile(r"\b(nodes|servers|machines|hosts),? each (?:with|of|having|has) (?=\d)", re.IGNORECASE)
 
 _FEWEST = re.compile(r"\bmin tokens\b", re.IGNORECASE)  # No minutes

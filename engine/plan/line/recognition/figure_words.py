@@ -77,8 +77,7 @@ class FigureWords(NamedWords):
         is_ram |= (self._is_of_host(index) or self._is_named_before(index, words.ram)) and is_memory
         name = str(self._values.get(hardware.NAME, ""))
         row = self._catalog.accelerators.get(name)
-        is_host = self._is_named_before(index, _MEMORY) and key_of(self._span(index - 2, 2)) not in words.card_memory
-        is_shared = of in _MEMORY or is_host or self._keeps_some_on_host()
+        is_shared = of in _MEMORY or self._is_of_no_card(index) or self._keeps_some_on_host()
         if is_shared and row is not None and hardware.memory_of_another(row, figure.get(hardware.MEMORY, 0)):
             is_ram |= figure.get(hardware.MEMORY, 0) > (row.memory_mib or 0)  # 4090, 256GB memory
         if row is not None and is_trained and (reached := self._reached(row, figure, size)) is not None:
@@ -99,6 +98,11 @@ class FigureWords(NamedWords):
             self._values.pop(hardware.NAME)  # the same device with another memory
         is_behind = is_ram and of in words.ram
         return 1 + (behind.index(of) + 1 if is_behind else 0), meaning
+
+    def _is_of_no_card(self, index: int) -> bool:
+        """Whether a figure is that of a memory which is not called a card's: ``GPU: 8 * 4090 Memory: 256G``."""
+        is_of_card = key_of(self._span(index - 2, 2)) in vocabulary().card_memory
+        return self._is_named_before(index, _MEMORY) and not is_of_card
 
     def _held_elsewhere(self, index: int, stores: Container[str]) -> tuple[int, Meaning] | None:
         """Leave out a figure of something else than devices: ``swap 32gb``, ``4gb per worker``, ``psu of 850W``.

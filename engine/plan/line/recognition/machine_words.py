@@ -23,6 +23,7 @@ from capacity_tui.engine.units import count_in_words
 _LAYERS_OF_ALL = re.compile(
     r"(\d{1,3})(?:/| of | out of )\d{1,3} layers(?: (?:to|on|in) (?:the )?(?:gpu|vram|card))?", re.IGNORECASE
 )
+_LAYERS_ON_CARD = re.compile(r"offload(?:ed|ing)? (\d{1,3}) layers (?:to|onto|on)(?: (?:my|the|our|a))?", re.IGNORECASE)
 _LONGEST_OF_LAYERS = 8  # Words of what says how many layers are on devices
 _FARTHEST_SHARE = 10  # Words from a time to how far something came then
 _MEMORY_RATE = re.compile(r"(\d+)(mts|ch)")  # Speed and channels of main memory, as they are read
@@ -312,11 +313,15 @@ class MachineWords(RuledOutWords):
         return not is_software and not vocabulary().companions.isdisjoint(word.casefold().split("-"))
 
     def _layers_of_all(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize how many of all layers are on devices, as ``27/33 layers`` and ``offload 27 of 33 layers``."""
-        spans = range(min(_LONGEST_OF_LAYERS, len(self._tokens) - index), 1, -1)
-        few = next((few for few in spans if _LAYERS_OF_ALL.fullmatch(self._span(index, few))), 0)
-        match = _LAYERS_OF_ALL.fullmatch(self._span(index, few)) if few and self._task == INFER else None
-        return None if match is None else (few, settings.field_value(Key.INFERENCE_GPU_LAYERS, match[1], INFER))
+        """Recognize how many layers are on devices: ``27/33 layers``, ``offload 20 layers to my 4090``."""
+        spans = range(min(_LONGEST_OF_LAYERS, len(self._tokens) - index), 1, -1) if self._task == INFER else ()
+        for few in spans:
+            match = _LAYERS_OF_ALL.fullmatch(self._span(index, few))
+            if match is None and index + few in self._places_of(hardware.NAME):
+                match = _LAYERS_ON_CARD.fullmatch(self._span(index, few))
+            if match is not None:
+                return few, settings.field_value(Key.INFERENCE_GPU_LAYERS, match[1], INFER)
+        return None
 
     def _is_fraction(self, index: int) -> bool:
         """Whether a memory is a part of that of the card which the line names: none is sold with 44.8 GB."""

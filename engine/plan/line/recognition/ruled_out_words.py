@@ -91,7 +91,8 @@ class RuledOutWords(LineWords):
         """Leave out what a line reckons by itself, as ``7 x 4 x 4 = 112 GB``."""
         spans = range(min(_LONGEST_CALCULATION, len(self._tokens) - index), 0, -1)
         few = next((few for few in spans if _RECKONED.fullmatch(self._span(index, few))), 0)
-        if not few or self._word(index - 1) in vocabulary().every["owning"]:
+        owning = vocabulary().owned.union(vocabulary().every["owning"])
+        if not few or key_of(self._word(index - 1)) in owning:
             return None
         return few, Meaning(why=f"left out: {self._span(index, few)}, reckoned; a plan counts its memory itself")
 
