@@ -10,6 +10,8 @@ COMPARED = {
     "my 1080ti trains resnet50 imagenet, is a 3080 worth it?": ["1080ti", "3080"],
     "llama 3 8b lora. I have an A100, how much faster is an H100?": ["A100", "H100"],
     "t4/l4/a10g llama 8b": ["t4", "l4", "a10g"],
+    "llama 3.1 8b on a100 8 and 16 concurrent, what throughput": ["8", "16"],
+    "qwen2.5-7b a100 80gb vllm 8并发，16并发": ["8并发", "16并发"],
     "QLoRA Llama 3 70B on 4 * A10G OOM, would 8 * A10G solve it?": ["4 - A10G", "8 - A10G"],
     "lora llama 8b on 2x3090 oom, would 4x3090 help?": ["2x3090", "4x3090"],
     "lora llama 13b oom on 3090. Will an a100 work?": ["3090", "a100"],

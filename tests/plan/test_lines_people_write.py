@@ -68,6 +68,27 @@ def test_a_line_says_that_memory_is_of_all_devices_together():
     assert any("24GB of each" in why for why in whys)
 
 
+@pytest.mark.parametrize(
+    ("text", "left_out"),
+    [
+        ("qwen2.5-7b lora a100 --config_file ../accelerate/fsdp.yaml", "../accelerate/fsdp.yaml"),
+        ("xgboost 1M rows 50 cols t4 parallel_for failed", "parallel_for"),
+        ("full fine-tune 7b 16 * 7 = 112 GB on 2 h100", "16 * 7 = 112gb"),
+        ("mixtral llama.cpp 4090 should ollama be slower?", "ollama"),
+        ("train mixtral on 16 h100 gets only 130 TFLOPS, is that low?", "130tflops"),
+        ("qwen2.5 32b qlora 3xL40S 3 epochs 在128步报错", "128 步"),
+        ("llama 8b lora 4090 用掉19G显存", "19G"),
+    ],
+)
+def test_what_goes_into_no_plan_is_said(text, left_out):
+    assert any(f"left out: {left_out}" in remark for remark in read_line(text).remarks)
+
+
+def test_a_model_that_is_not_known_is_what_is_refused():
+    faults = read_line("vram for blorbo-v2-large 4090").faults
+    assert ["blorbo-v2-large" in fault.title for fault in faults] == [True]
+
+
 def test_most_lines_are_understood():
     refused = [row for row in ROWS if row["refused"]]
     assert len(ROWS) >= 300

@@ -244,7 +244,9 @@ class MachineWords(RuledOutWords):
         is_of_noun = not self._tokens[index].ends and behind not in plain
         if not self._word(index).endswith("%") or behind in words.of_something or is_of_noun:
             return False
-        if behind in words.measured["share behind"]:
+        before = self._tokens[max(index - _FARTHEST_SHARE, 0) : index]  # what MFU is that, 46% or 24%
+        is_of_mfu = any(settings.amount_of(token.text) == words.amounts["mfu"] for token in before)
+        if is_of_mfu or behind in words.measured["share behind"]:
             return True
         first = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
         last = next((at for at in range(index, len(self._tokens)) if self._tokens[at].ends), len(self._tokens))
