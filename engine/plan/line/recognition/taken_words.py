@@ -69,9 +69,9 @@ class TakenWords(MachineWords):
         meaning = self._latency_meant(index, count, meaning)
         meaning = self._added(index, self._at_peak(index, count, self._of_replicas(meaning)))
         is_one = meaning.values in ({Key.INFERENCE_REQUESTS: 1}, {Key.TRAINING_STEPS: 1})  # a single request takes 8 s
-        behind = index + count + int(self._is_apiece(index + count))
-        behind += int(key_of(self._word(behind)) in vocabulary().measured["judging"])  # 1 step each is taking 300 s
-        if is_one and key_of(self._word(behind)) in vocabulary().measured["taking"]:
+        verb = index + count + int(self._is_apiece(index + count))
+        verb += int(key_of(self._word(verb)) in vocabulary().measured["judging"])  # 1 step each is taking 300 s
+        if is_one and key_of(self._word(verb)) in vocabulary().measured["taking"]:
             meaning = Meaning(self._span(index, count))
         meaning = self._named_again(self._span(index, count), self._wrapped(index, count, meaning))
         for path, value in meaning.values.items():
