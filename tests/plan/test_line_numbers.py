@@ -274,3 +274,9 @@ def test_a_question_holds_over_what_a_line_tells(line: str, field: str, value: o
 )
 def test_clauses_on_a_par_that_say_a_field_twice_are_asked_back(line: str) -> None:
     assert any("is given twice" in fault.title for fault in read_line(line).faults)
+
+
+def test_a_setting_of_somebody_elses_is_planned_for_and_that_is_said() -> None:
+    read = read_line("finetune vit-b-16; the paper used batch size 256. I have 2x 3090")
+    assert read.values["training.global_batch"] == 256
+    assert any(remark.startswith("batch size 256: as is reported") for remark in read.remarks)

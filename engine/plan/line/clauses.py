@@ -77,7 +77,8 @@ def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
     is_counted = any(question.field == hardware.DEVICES for question in Questions(line.text, split(line.text)).all())
     for text, path in ((uncounted, hardware.DEVICES), (rest.strip(" ,;"), hardware.NAME)):
         other = read(text)
-        if other.faults or other.asked is None or other.asked.solve != path:
+        is_same = all(line.values.get(path, value) == value for path, value in other.values.items())
+        if other.faults or other.asked is None or other.asked.solve != path or not is_same:
             continue
         asking = (clause for weight, clause in zip(weights, clauses, strict=True) if weight == _ASKED)
         is_outdone = any(_says(clause, "outdoing") for clause in asking)
@@ -92,6 +93,22 @@ def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
         whys = (f"left out: {some.strip()}, {REPORTED} what answers {other.asked.why!r}" for some in left)
         return replace(other, text=line.text, words=(*other.words, *(Word.of_line(line.text, why) for why in whys)))
     return line
+
+
+def with_reports(line: OneLine) -> OneLine:
+    """Return a line with what to know of settings that others are reported to have: ``the paper used batch 256``."""
+    reported = vocabulary().measured["reported"]
+    if reported.isdisjoint(line.text.casefold().split()):
+        return line
+    places = (place for place in _clauses(line.text) if not reported.isdisjoint(_keys(line.text[slice(*place)])))
+    words = (word for place in places for word in _words_in(line, place) if not word.meaning.why)
+    settings = (word.text for word in words if word.meaning.values.keys() - {*_OF_A_RUN, TASK})
+    whys = (f"{text}: as is reported, and planned for; leave it out to see the plan without" for text in settings)
+    return replace(line, words=(*line.words, *(Word.of_line(line.text, why) for why in whys)))
+
+
+def _keys(clause: str) -> list[str]:
+    return [key_of(token.text) for token in split(clause)]
 
 
 def _first_job(line: OneLine, read: Reader) -> OneLine | None:
@@ -231,7 +248,7 @@ def _weights(clauses: list[str]) -> list[int]:
     """Return how much each clause of a line counts: most one that asks, least one that tells of another run."""
     words, weights = vocabulary(), list[int]()
     for clause in clauses:
-        keys = [key_of(token.text) for token in split(clause)]
+        keys = _keys(clause)
         first = next(
             (at for at, key in enumerate(keys) if key not in words.contrasting | words.both | words.following), 0
         )
@@ -251,7 +268,7 @@ def _weights(clauses: list[str]) -> list[int]:
 
 def _says(clause: str, group: str) -> bool:
     """Whether a clause has a word of a group of those about solving, which may be of two."""
-    keys = [key_of(token.text) for token in split(clause)]
+    keys = _keys(clause)
     return not vocabulary().solving[group].isdisjoint({*keys, *map("".join, pairwise(keys))})
 
 
@@ -289,7 +306,7 @@ def _bounds(line: OneLine) -> set[str]:
 
 def _is_of_another_run(clause: str) -> bool:
     """Whether a clause tells of a run that was, or of somebody else's: ``my friend got 40 tok/s on a 3090``."""
-    keys, words = {key_of(token.text) for token in split(clause)}, vocabulary().measured
+    keys, words = {*_keys(clause)}, vocabulary().measured
     return not keys.isdisjoint(words["other run"]) and keys.isdisjoint(words["run meant"])
 
 
@@ -306,7 +323,7 @@ def _is_faulty(word: Word, line: OneLine) -> bool:
 
 def _is_narration(clause: str) -> bool:
     """Whether a clause tells something in plain language, rather than says settings one after the other."""
-    words, keys = vocabulary(), [key_of(token.text) for token in split(clause)]
+    words, keys = vocabulary(), _keys(clause)
     named = [key for key in keys if not key[:1].isdigit()]
     plain = [not key.isascii() or key in words.joints or is_plain(key) for key in named]
     tells = not all(map(str.isascii, keys)) or not words.narrating.isdisjoint(keys)

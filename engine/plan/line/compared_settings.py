@@ -62,12 +62,13 @@ def with_and_without(words: Sequence[str], mark: int, read: Callable[[str], OneL
     plain = (name for name in ruled_out if "".join(name).rstrip(_ENDS).isalpha() and not _subject(read(" ".join(name))))
     after += len(next(plain, ()))  # no prefix caching, but no speculation 2xh200
     head, tail = words[:mark], words[after:]
-    first = read(" ".join((*head, *tail)))
+    if (first := read(" ".join((*head, *tail)))).faults:
+        return ()
     for few in range(1, _MOST_WORDS + 1):
         for start in range(mark - few, max(mark - few - _FARTHEST, -1), -1):
             second, name = read(" ".join((*head[:start], *head[start + few :], *tail))), head[start : start + few]
             is_less = _subject(second) == _subject(first) and second.values.keys() < first.values.keys()
-            if is_less and not (first.faults or second.faults):
+            if is_less and not second.faults:
                 named = f"no {' '.join(name)}"
                 other = read(f"{second.text}, {named}")
                 is_other = not other.faults and _subject(other) == _subject(first) and other.values != first.values

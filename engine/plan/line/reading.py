@@ -10,7 +10,7 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import find_known_model, presumed_family
-from capacity_tui.engine.plan.line.clauses import as_asked, planned_part, with_way_to_answer
+from capacity_tui.engine.plan.line.clauses import as_asked, planned_part, with_reports, with_way_to_answer
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
@@ -75,7 +75,7 @@ def read_line(text: str, catalog: Catalog | None = None, *, is_settled: bool = T
     line = read(text)
     part = (planned_part(line, read) or line) if line.faults else line
     part = (as_asked(part, read) or part) if part.faults and is_settled else part
-    return with_way_to_answer(part, read)
+    return with_reports(with_way_to_answer(part, read))
 
 
 class _Line(TrainingWords):
