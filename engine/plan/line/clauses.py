@@ -80,8 +80,8 @@ def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
         is_same = all(line.values.get(path, value) == value for path, value in other.values.items())
         if other.faults or other.asked is None or other.asked.solve != path or not is_same:
             continue
-        asking = (clause for weight, clause in zip(weights, clauses, strict=True) if weight == _ASKED)
-        is_outdone = any(_says(clause, "outdoing") for clause in asking)
+        questions = (clause for weight, clause in zip(weights, clauses, strict=True) if weight == _ASKED)
+        is_outdone = any(_says(clause, "outdoing") for clause in questions)
         own = [word for word in named if path == hardware.NAME or path in word.meaning.values]
         first = weights.index(_ASKED) if _ASKED in weights else 0  # behind it i only have a 3090 is what is there
         is_reported = all(_place_of(word, places) < first for word in own)

@@ -24,7 +24,6 @@ _NUMBERED = re.compile(r"device=(0|\d(?:,\d)+|(?:cuda|gpu)(?::\d)?)", re.IGNOREC
 _FILE = re.compile(  # Of data, of settings or of a script
     r"(?P<name>[a-z_-]+=)?\S*\w\.(?:ya?ml|jsonl?|csv|parquet|txt|ipynb|toml|cfg|(?P<script>sh|py))", re.IGNORECASE
 )
-_DEEPSPEED, _BEGINS = "deepspeed", "ds_"  # The tool whose files say by their names what they set, as ds_z3
 _GROUP = re.compile(r"([a-z_-]+)[=:]?(\d+)|(\d+)([a-z_-]+)", re.IGNORECASE)
 _FEWEST_OF_A_GROUP = 16  # Weights that share a scale
 _MARK, _BITS = "--", "bits"
@@ -159,8 +158,10 @@ class OptionWords(UnknownWords):
         """Take a file for what its name says, as ``zero3.json``; pass over others where another word is the model."""
         text, written = self._word(index), self._written(index)
         file, parts = _FILE.fullmatch(written), re.split(r"[\W_]", written)
-        for values in tool(_DEEPSPEED).started_values(written) if file or written.startswith(_BEGINS) else ():
-            return 1, Meaning(written, dict(values))
+        for name, begins in vocabulary().telling_files.items():
+            if file is not None or written.startswith(begins):
+                for values in tool(name).started_values(written):
+                    return 1, Meaning(written, dict(values))
         is_script = file is not None and file["script"] and any(map(task_named, parts))  # finetune_lora_ds.sh
         if file is None or is_script or key_of(text) in vocabulary().datasets:
             return None

@@ -68,6 +68,7 @@ class Vocabulary:
     staged: Names  # what words begin with beside which a stage is one of ZeRO
     solving: Groups  # words of a clause that asks whether something else does, as ``would 8x a10g do``
     turning: Words  # words between one of them and a name, as in ``or switch to a 5090``
+    telling_files: Mapping[str, str]  # what names of a tool's files begin with that say what they set, by the tool
     short_options: Mapping[str, str]  # what short options of programs say in words
     given_up: Words  # words before what something else takes the place of
     vendors: Words  # makers of servers, before the name of a chassis
@@ -366,9 +367,8 @@ def _amounts(rows: Mapping[str, Any]) -> Iterator[tuple[str, Amount]]:
         for word in rows["at_once"]["behind"]:
             yield key_of(f"{noun}{word}"), together
     for row in rows["rates"].values():
-        span = row["spans"][-1]
-        field = {INFER: Key.INFERENCE_REQUEST_RATE}
-        amount = Amount(f"requests a {span}", field, "always", per=row["seconds"], described="any", billions=True)
+        name, field = f"requests a {row['spans'][-1]}", {INFER: Key.INFERENCE_REQUEST_RATE}
+        amount = Amount(name, field, "always", per=row["seconds"], described="any", billions=True)
         spans = (f"{noun}{per}{span}" for noun in rows["sent"] for per in ("/", "per") for span in row["spans"])
         for word in (*spans, *row.get("words", ())):
             yield key_of(word), amount
