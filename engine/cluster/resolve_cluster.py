@@ -76,9 +76,15 @@ def resolve_cluster(
     per_node = min(unit, devices)
     if match.device.is_processor and "host_memory_gib" in spec:
         spec = {"memory_mib": spec["host_memory_gib"] * 2**30 / MIB / per_node} | spec  # a processor has the host's
+    row = catalog.accelerators.get(match.device.id)
+    if "usable_memory_mib" in spec and row is not None:
+        if not row.unified_memory:
+            place = Place(field=f"{Key.HARDWARE_SPEC}.usable_memory_mib")
+            raise PlanError("shares no memory with its host", row.id, "leave it out, or give memory_mib", place)
+        spec = {"memory_mib": row.memory_mib or math.inf} | spec
     device = _overridden(match.device, spec)
     if "memory_mib" in spec and "usable_memory_mib" not in spec and section.name != DETECTED:
-        device = sharing_memory(device, catalog.accelerators.get(device.id))
+        device = sharing_memory(device, row)
     if _is_another_device(spec):
         device = replace(device, name=f"{OWN_DEVICE} like {device.name}")
     processor = None if section.host is None or device.is_processor else catalog.processors.find(section.host)

@@ -63,8 +63,9 @@ class CountedWords(NumberNames):
             amount = counted_like(amounts[amount.fewer], amount)
         if amount.name == _BUSY and self._span(number - 1, 1) in vocabulary().measured["assumed"]:
             amount = amounts["mfu"]
-        is_failure = self._is_of_failure(number) or (not count.name.isascii() and self._is_failing(count.end))
-        if amount.fields.get(TRAIN) in settings.PASSES and is_failure:
+        path = amount.fields.get(TRAIN)
+        is_crash = path == Key.TRAINING_STEPS and not count.name.isascii() and self._is_failing(count.end)  # 128步报错
+        if is_crash or (path in settings.PASSES and self._is_of_failure(number)):
             return count.end - index, Meaning(
                 why=f"left out: {self._span(index, count.end - index)}; a plan is a whole run"
             )

@@ -90,7 +90,7 @@ class FigureWords(NamedWords):
         is_of_one = not is_total and self._is_of_a_device(index)
         together = 1 if shared or is_of_one else self._degree(hardware.DEVICES)
         meaning = hardware.given_figure(size, figure, is_ram, name, self._catalog, together, is_total=is_total)
-        meaning = self._of_its_own(index, row, figure, meaning)
+        meaning = self._of_gpu(index, row, self._of_its_own(index, row, figure, meaning))
         if shared:
             part = f"{figure[hardware.MEMORY] / 1024:g}GB of each device"
             meaning = Meaning(part, meaning.values, f"{size} of all {shared}: {part}", meaning.fault)

@@ -383,3 +383,12 @@ class MachineWords(RuledOutWords):
         )
         is_known = models.resembling_model(f"{family}-{text}", self._catalog) is not None
         return is_known and any(one is not None and hardware.DEVICES in one.values for one in counted)
+
+    def _of_gpu(self, index: int, row: Accelerator | None, meaning: Meaning) -> Meaning:
+        """Take what is called a GPU's memory, where it shares the machine's, for what it may use: ``96gb vram``."""
+        path, behind = f"{hardware.SPEC}.{hardware.MEMORY}", {key_of(self._span(index + 1, few)) for few in (1, 2)}
+        is_of_gpu = row is not None and row.unified_memory and not behind.isdisjoint(vocabulary().card_memory)
+        if not is_of_gpu or path not in meaning.values:
+            return meaning
+        why = f"{self._word(index)}: what the GPU may use of the memory that it shares"
+        return Meaning(meaning.words, {f"{hardware.SPEC}.usable_memory_mib": meaning.values[path]}, why)

@@ -20,6 +20,7 @@ from capacity_tui.engine.plan.line.recognition.line_words import LineWords
 _AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
 _RECKONED = re.compile(r"\d[\d.]*b?(?: ?[x×*+] ?\d[\d.]*b?)+ ?= ?[~≈]?\d[\d.]* ?[gt]b", re.IGNORECASE)
 _LONGEST_CALCULATION = 10  # Words of it
+_FARTHEST_TAKING = 3  # Words between it and one that takes it, as in ``requires about 7 x 4``
 _NOT_WANTED = "a line says what is wanted, not what is not"
 
 
@@ -82,7 +83,8 @@ class RuledOutWords(LineWords):
         is_asked = key_of(self._span(index - 1, 1)) in vocabulary().run_by["asked about"]
         if engines.find_id(first) == engines.find_id(second) or key_of(second) in wrapping or is_asked:
             return Meaning(why=f"left out: {text}; the plan is of {first}")
-        if key_of(first) not in wrapping:
+        joint = key_of(self._word(index - 1))
+        if key_of(first) not in wrapping or joint not in vocabulary().run_by["joining"]:
             return meaning
         self._values.pop(path)
         return replace(meaning, why=f"{text}: what {first} runs the model with")
@@ -91,9 +93,9 @@ class RuledOutWords(LineWords):
         """Leave out what a line reckons by itself, as ``7 x 4 x 4 = 112 GB``."""
         spans = range(min(_LONGEST_CALCULATION, len(self._tokens) - index), 0, -1)
         few = next((few for few in spans if _RECKONED.fullmatch(self._span(index, few))), 0)
-        owning = vocabulary().owned.union(vocabulary().every["owning"])
-        if not few or key_of(self._word(index - 1)) in owning:
-            return None
+        before = {key_of(token.text) for token in self._tokens[max(index - _FARTHEST_TAKING, 0) : index]}
+        if not few or before.isdisjoint(vocabulary().measured["memory"]):
+            return None  # what a machine has together, as cluster: 4 * 80 = 320GB
         return few, Meaning(why=f"left out: {self._span(index, few)}, reckoned; a plan counts its memory itself")
 
     def _is_switched_off(self, index: int) -> bool:
