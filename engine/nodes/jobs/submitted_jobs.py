@@ -105,8 +105,9 @@ def _read() -> Iterator[SubmittedJob]:
     for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():
         try:
             data = json.loads(file.read_text(encoding="utf-8"))
-            yield record_of_data(SubmittedJob, data)
-        except (OSError, ValueError, TypeError):
+            # Files of earlier versions say by another name whether it was reported.
+            yield record_of_data(SubmittedJob, {"is_reported": data.get("told", False), **data})
+        except (OSError, ValueError, AttributeError, TypeError):
             continue
 
 

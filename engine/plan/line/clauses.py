@@ -29,8 +29,8 @@ from capacity_tui.engine.plan.line.lexicon.words import (
 )
 
 _NOTHING = Meaning()
-_OF_HARDWARE, _OF_LOAD = "hardware.", "inference."
-_OF_MACHINES = (_OF_HARDWARE, "pricing.")  # What fields begin with that only transformers have
+_OF_HARDWARE, _OF_LOAD = "hardware.", "inference."  # What fields begin with that only transformers have
+_OF_MACHINES = (_OF_HARDWARE, "pricing.")  # What fields of machines and their prices begin with
 _FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in ``and then to serve``
 _FEWEST_WORDS = 2  # Of a clause that tells something
 _ANSWERING = "what answers it:"

@@ -18,6 +18,7 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
     plain_number,
     price_as_one,
     sum_of,
+    with_marks,
     with_unit,
     words_in,
 )
@@ -59,7 +60,6 @@ _LANES = re.compile(
     re.IGNORECASE,
 )
 """Generation and lanes of a bus, which say nothing: ``pcie 4.0 x16``."""
-_LISTED = re.compile(r"(\b[a-z]+: ?(?:\d+ ?[x×*] ?)?\d[\w.]*(?: [gmt]i?b)?) (?=(?:[a-z]+ )?[a-z]+:)", re.IGNORECASE)
 _OF_A_NODE = re.compile(r"\b(nodes|servers|machines|hosts),? each (?:with|of|having|has) (?=\d)", re.IGNORECASE)
 
 _FEWEST = re.compile(r"\bmin tokens\b", re.IGNORECASE)  # No minutes
@@ -135,7 +135,7 @@ def split(text: str) -> list[Token]:
     """Return the words of a line; what is longer than a line may be is left out."""
     tokens: list[Token] = []
     plain_text = _LANES.sub(_bus, text[:LONGEST_LINE].translate(_WIDE))
-    plain_text = _OF_A_NODE.sub(lambda node: f"{node[1]} of ".ljust(len(node[0])), _LISTED.sub(r"\1，", plain_text))
+    plain_text = _OF_A_NODE.sub(lambda node: f"{node[1]} of ".ljust(len(node[0])), with_marks(plain_text))
     plain_text = _BRACKETED.sub(r" x\1\2 ", _PAIR.sub(_sides, _FEWEST.sub("min_tokens", plain_text)))
     plain_text = _MEMORY.sub(lambda call: _QUOTED.sub(r"=\2  ", f" {call[1]} "), plain_text)
     for match in _WORD.finditer(_SLASH.sub(" ", _MACHINE.sub(_blank, _PICTURES.sub(" ", plain_text)))):

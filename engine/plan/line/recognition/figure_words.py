@@ -102,7 +102,7 @@ class FigureWords(NamedWords):
     def _is_of_no_card(self, index: int) -> bool:
         """Whether a figure is that of a memory which is not called a card's: ``GPU: 8 * 4090 Memory: 256G``."""
         is_of_card = key_of(self._span(index - 2, 2)) in vocabulary().card_memory
-        return self._is_named_before(index, _MEMORY) and not is_of_card
+        return self._degree(hardware.DEVICES) > 1 and self._is_named_before(index, _MEMORY) and not is_of_card
 
     def _held_elsewhere(self, index: int, stores: Container[str]) -> tuple[int, Meaning] | None:
         """Leave out a figure of something else than devices: ``swap 32gb``, ``4gb per worker``, ``psu of 850W``.
