@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +25,8 @@ from capacity_tui.engine.models.transformer.counts import kv_elements_per_token
 
 ROWS = {row.id: row for row in load_catalog().architectures.values() if row.kind != "cnn"}
 COUNTED = [row.id for row in ROWS.values() if row.params_total]
+# What Transformers' classes have of each: elements of the table of embeddings, and what a token leaves in the cache.
+CHECKED = {row["model"]: row for row in csv.DictReader(Path(__file__).with_name("counts.csv").read_text().splitlines())}
 
 
 def shape(name, **overrides):
@@ -33,9 +37,9 @@ def shape(name, **overrides):
 def test_parameters_are_those_of_the_instantiated_class(name):
     counts = count_parameters(shape(name))
     assert int(counts.total) == counts.total == ROWS[name].params_total
-    assert int(counts.active) == ROWS[name].params_active
+    assert int(counts.active) == (ROWS[name].params_active or ROWS[name].params_total)
     if ROWS[name].kind != "vit":
-        assert counts.token_embedding == ROWS[name].params_embedding
+        assert counts.token_embedding == int(CHECKED[name]["embedding"])
 
 
 def test_no_transformer_of_the_catalogue_is_left_out():
@@ -43,9 +47,9 @@ def test_no_transformer_of_the_catalogue_is_left_out():
     assert ROWS.keys() - set(COUNTED) <= {"mt-nlg-530b", "chinchilla-70b", "palm-540b"}
 
 
-@pytest.mark.parametrize("name", [row.id for row in ROWS.values() if row.kv_elems_per_token])
+@pytest.mark.parametrize("name", [name for name, row in CHECKED.items() if row["cache_elements_per_token"]])
 def test_cache_per_token(name):
-    assert kv_elements_per_token(shape(name)) == ROWS[name].kv_elems_per_token
+    assert kv_elements_per_token(shape(name)) == int(CHECKED[name]["cache_elements_per_token"])
 
 
 def test_encoders_keep_no_cache():

@@ -71,7 +71,7 @@ async def test_what_does_not_fit_is_made_to_fit_by_one_key_and_taken_back(real_e
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
         await type_keys(pilot, "i", *"serve 72b", "enter")
-        assert "✗ no fit" in shown(pilot, "answer")
+        assert "✗ does not fit" in shown(pilot, "answer")
         refused = planned(app).plan
         await type_keys(pilot, "a")
         assert "✗" not in shown(pilot, "answer")

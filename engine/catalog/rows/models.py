@@ -52,7 +52,7 @@ class Architecture(Row):
     sees: bool = Field(False, description="reads pictures, which its configuration alone does not tell")
     by_count: bool = Field(False, description="its feed-forward is as wide as its count of parameters leaves")
     params_total: PositiveInt | None = None
-    params_active: PositiveInt | None = Field(None, description="parameters one token uses")
+    params_active: PositiveInt | None = Field(None, description="parameters one token uses, where that is not all")
     params_embedding: Annotated[NonNegativeInt | None, CHECKS] = None
     params_published: Annotated[PositiveInt | None, CHECKS] = None
     published_matches: Annotated[str | None, CHECKS] = Field(
