@@ -216,8 +216,9 @@ class MachineWords(RuledOutWords):
         if not (is_asked and isinstance(size, int) and isinstance(devices, int) and number.isdecimal()):
             return None
         self._values[hardware.DEVICES] = int(number) * size
-        why = f"{number} nodes of {size}: those asked about, rather than {devices // size}"
-        return Meaning(f"{number} nodes", {hardware.DEVICES: int(number) * size}, why)
+        nodes = count_in_words(int(number), "node")
+        why = f"{nodes} of {size}: those asked about, rather than {devices // size}"
+        return Meaning(nodes, {hardware.DEVICES: int(number) * size}, why)
 
     def _is_failing(self, index: int) -> bool:
         """Whether a word right behind others says that something failed there: ``128步报错``."""
