@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.plan.line.alternatives import alternatives
+from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF
 
 with (Path(__file__).parent / "lines_people_write.csv").open(encoding="utf-8", newline="") as file:
     ROWS = list(csv.DictReader(file, delimiter="|"))
@@ -78,6 +80,17 @@ def test_a_line_says_that_memory_is_of_all_devices_together():
         ("train mixtral on 16 h100 gets only 130 TFLOPS, is that low?", "130tflops"),
         ("qwen2.5 32b qlora 3xL40S 3 epochs 在128步报错", "128 步"),
         ("llama 8b lora 4090 用掉19G显存", "19G"),
+        ("xgboost (483903, 2897) and (483903,) t4", "483903()"),
+        ("lora qwen2.5-7b a100 exit code -9", "code -9"),
+        ("lora qwen2.5-7b a100 exitcode -9", "exitcode -9"),
+        ("lora qwen2.5-7b a100 crashes at 100% VRAM", "100%"),
+        ("yolov8n 5000 images 1/8 2.8G 25848/25848 [5:32:46<00:00, 1.29it/s] gtx 1060", "1/8"),
+        ("yolov8n 5000 images 1/8 2.8G 25848/25848 [5:32:46<00:00, 1.29it/s] gtx 1060", "2.8G"),
+        ("yolov8n 5000 images 1/8 2.8G 25848/25848 [5:32:46<00:00, 1.29it/s] gtx 1060", "25848/25848"),
+        ("yolov8n 5000 images 1/8 2.8G 25848/25848 [5:32:46<00:00, 1.29it/s] gtx 1060", "5:32:46<00:00"),
+        ("pretrain 12-layer GPT-2 10B tokens 8xa100", "12-layer"),
+        ("lora whisper large v3 a100 100 hours of audio, double the rank (64 instead of 32)", "32"),
+        ("lora whisper large v3 a100 100 hours of audio in 400k rows", "400k rows; the hours of sound say"),
     ],
 )
 def test_what_goes_into_no_plan_is_said(text, left_out):
@@ -87,6 +100,26 @@ def test_what_goes_into_no_plan_is_said(text, left_out):
 def test_a_model_that_is_not_known_is_what_is_refused():
     faults = read_line("vram for blorbo-v2-large 4090").faults
     assert ["blorbo-v2-large" in fault.title for fault in faults] == [True]
+
+
+@pytest.mark.parametrize(
+    "text", ["rt-detr 2700 images on 3090 and 4090", "faiss ivf-pq index for 200M 1024d vectors, how much ram"]
+)
+def test_what_cannot_be_planned_is_said_before_other_faults(text):
+    faults = read_line(text).faults
+    assert len(faults) > 1
+    assert faults[0].title.endswith("cannot be planned")
+
+
+def test_sizes_joined_to_one_name_are_refused_or_compared():
+    assert [fault.title for fault in read_line("pretrain ViT-B/S/T imagenet 8 v100").faults] == [ONE_OF]
+    lines = alternatives("train vit-s/b/l imagenet 8 v100", None, read_line("train vit-s/b/l imagenet 8 v100"))
+    assert [line.name for line in lines] == ["vit-s", "vit-b", "vit-l"]
+
+
+def test_features_of_words_are_asked_for():
+    remarks = read_line("tf-idf + logistic regression on 5M docs, 8 vcpu").remarks
+    assert any("tf-idf" in remark and "features 50000" in remark for remark in remarks)
 
 
 def test_most_lines_are_understood():

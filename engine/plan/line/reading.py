@@ -133,7 +133,7 @@ class _Line(TrainingWords):
         left_out = remainder(self._tokens, self._taken, self._task, fields, self._traits(), open_, plain)
         words = (*self._words(), *([Word.of_line(self._text, left_out)] if left_out else []))
         unknown = tuple(self._unknown)
-        assumed, faults = tuple(self._assumed), tuple(self._faults)
+        assumed, faults = tuple(self._assumed), tuple(sorted(self._faults, key=_is_lesser))
         limits = () if asked is not None else tuple(map(self._of_the_job, self._limits.values()))
         return OneLine(self._text, self._task, words, assumed, self._values, faults, unknown, asked, limits)
 
@@ -380,3 +380,8 @@ class _Line(TrainingWords):
             vague = "; ".join(f"{some}: {meaning.words}" for source in sources if (some := vague_number(*source)))
             why = "; ".join(filter(None, (larger, vague if meaning.words else "", meaning.why)))
             yield Word(self._text[first.start : last.end], first.start, last.end, replace(meaning, why=why))
+
+
+def _is_lesser(fault: PlanError) -> bool:
+    """Whether a fault is said after those of what cannot be planned at all."""
+    return not fault.title.endswith(REFUSED)

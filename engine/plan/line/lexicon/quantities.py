@@ -323,7 +323,8 @@ def _of_software(word: str) -> list[str]:
 def _of_several(word: str) -> list[str]:
     """Return words of a training that a plus joins, as ``fsdp+qlora`` and ``lora+zero3``; none for others."""
     parts, words = word.split("+"), vocabulary()
-    known = (words.methods, words.objectives, words.tasks, words.software, words.formats, *words.phrases.values())
+    known = (words.methods, words.objectives, words.tasks, words.software, words.formats, words.run_by["wrapping"])
+    known += tuple(words.phrases.values())
     settings = ((part, _SETTING.fullmatch(part)) for part in parts)
     is_known = all(
         any(key_of(part) in rows for rows in known) or (match is not None and key_of(match[1]) in words.fields)

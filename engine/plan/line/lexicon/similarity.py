@@ -73,6 +73,10 @@ def joined_names(word: str, catalog: Catalog) -> tuple[str, ...]:
     parts, words = re.sub(r"^\d+[x×*]", "", word).split("/"), vocabulary()  # 8*a100/h100
     if len(parts) < _FEWEST_JOINED or not all(parts):
         return ()
+    sized = [parts[0], *(f"{parts[0][:-1]}{part}" for part in parts[1:])]
+    if all(len(part) == 1 and part.isalpha() for part in parts[1:]):  # vit-s/b/l, yolov8n/s
+        known = (named_model(name, catalog) or resembling_model(name, catalog) for name in sized[:_FEWEST_JOINED])
+        return tuple(sized) if all(known) else ()
     are_sizes = all(is_size(part) and "x" not in part for part in parts)
     sizes = [parse_quantity(part, "") for part in parts] if are_sizes else []
     kinds = (

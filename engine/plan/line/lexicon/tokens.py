@@ -69,18 +69,18 @@ _MACHINE = re.compile(
     re.IGNORECASE,
 )
 """Marks that say nothing: ``DGX-H100``, ``GB200-NVL72``, ``NVIDIA DGX A100``, ``US$ 500``, ``w/24GB``."""
-_COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,}(?:/[a-z]+)?)")
-"""A number and what it counts as one word: ``384-dim``, ``50rps``, ``20req/s``."""
+_COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,}(?:/[a-z]+)?|(?<=-)[dD])")
+"""A number and what it counts as one word: ``384-dim``, ``768-d``, ``50rps``, ``20req/s``."""
 _BRACKETED = re.compile(r"\((\d{1,3})[x×]\)|(?<=\d\d)\((\d{1,2})\)", re.IGNORECASE)
 """A number of what stands before it: ``A6000 (4x)``, ``H100(8)``."""
-_MEMORY = re.compile(  # A10(16*23G), llama(7b), lecture(mp3), SVC(kernel='rbf'), 推理(8卡A100)
-    r"(?<=\w)(?<!\b[cg]pu)\((\s*(?:\d+\s*[x×*]\s*)?\d+\s*gi?b?\s*|\d+b|[a-z][\w.-]*|[^()]*[^\x00-\xb7()][^()]*"
+_MEMORY = re.compile(  # A10(16*23G), llama(7b), YOLO('yolov8n.pt'), SVC(kernel='rbf'), 推理(8卡A100)
+    r"(?<=\w)(?<!\b[cg]pu)\((\s*(?:\d+\s*[x×*]\s*)?\d+\s*gi?b?\s*|\d+b|['\"]?[a-z][\w.-]*['\"]?|[^()]*[^\x00-\xb7()][^()]*"
     r"|(?<=[^\x00-\xff]\()[^()]*|(?!\w+_(?:mib|gib|gbs|tflops|w)=)[a-z]\w*=[^()]*)\)",
     re.IGNORECASE,
 )
 
 _QUOTED = re.compile(r"=(['\"])(\w+)\1")
-_PAIR = re.compile(r"\((\d+), *(\d+)\)")  # The shape of an array, the sides of a picture
+_PAIR = re.compile(r"\((\d+),(?: *(\d+))?\)")  # The shape of an array, that of its labels, the sides of a picture
 
 _SLASH = re.compile(
     r"(?:(?<=in)|(?<=input)|(?<=prompt)|(?<=tok)|(?<=tokens))/(?=\d)|(?<=\d[bB])[/x×*](?=[\d.]+[tT]\b)"
@@ -159,7 +159,7 @@ def split(text: str) -> list[Token]:
             if counted is not None and counted[1][-1] in "bB" and counted[2].casefold() in words.model_words:
                 tokens += pair
                 continue  # ein 13B-Modell
-            joined = with_unit(counted[1], key_of(counted[2])) if counted is not None and "-" in plain else None
+            joined = with_unit(counted[1], key_of(counted[2])) if counted and counted[2][1:] and "-" in plain else None
             if joined is not None:
                 tokens.append(Token(joined, at, at + len(plain), plain != part))
                 continue  # a 90-minute podcast
@@ -305,7 +305,7 @@ def _blank(left_out: re.Match[str]) -> str:
 
 def _sides(pair: re.Match[str]) -> str:
     """Return a pair of numbers in brackets as one word, as long as before: ``720x1280``."""
-    return f" {pair[1]}x{pair[2]}".ljust(len(pair[0]))
+    return (f" {pair[1]}x{pair[2]}" if pair[2] else f" {pair[1]}()").ljust(len(pair[0]))
 
 
 def _bus(lanes: re.Match[str]) -> str:

@@ -36,6 +36,7 @@ _OF_TEXT = (settings.TOKENS, settings.WORDS)  # What a text is counted in
 _DEVICE_HOURS = ("GPU-hours", "GPU-days", "node-hours")
 _DEVICES = frozenset({hardware.NAME, hardware.DEVICES})
 _BUSY = "time that devices are busy"
+OF_SOUND = "of sound"  # What ends the words of hours that are heard
 _GROUPS = ("answers to a prompt", "answers of a group", "generations")
 
 
@@ -224,6 +225,9 @@ class CountedWords(NumberNames):
         elif is_short:
             self._document_tokens, kept = round(parse_count(value) / amount.per), f"samples of {value} tokens"
         else:
+            has_hours = any(taken.words.endswith(OF_SOUND) for _, taken in self._taken.values())
+            if has_hours and amount.field(TRAIN) == Key.TRAINING_SAMPLES:  # 6000 hours of audio in 5M rows
+                return Meaning(why=f"left out: {value} {name}; the hours of sound say how much there is")
             is_run = is_rate and noun == vocabulary().amounts["runs"]  # 3 jobs per week
             return Meaning(why=f"left out: {value} {name}; a plan is one run") if is_run else None
         return Meaning(kept)

@@ -41,7 +41,10 @@ _LANES = re.compile(
     re.IGNORECASE,
 )
 """Lanes of a slot, cores, hours, shares, latencies: ``x8``, ``8c/16t``, ``43%/57%``, ``CL30``."""
+_PROGRESS = re.compile(r"\d+/\d+|(?:\d+:)+\d\d<(?:\d+:)+\d\d|\d+(?:\.\d+)?(?:it/s|s/it)", re.IGNORECASE)
+"""A bar of progress in a log: ``25848/25848 [5:32:46<00:00, 1.29it/s]``, whose rate or time says that it is one."""
 _FLAT = ("1d", "2d")  # Dimensions of data rather than days
+_OF_A_PAIR = 2  # Words between two numbers of which one takes the place of the other
 _DIGITS_OF_MANY = 4  # Of a number that is no release and no few of something
 
 
@@ -58,6 +61,7 @@ class GuessedWords(DerivedValues):
             return 1, nothing
         taken = self._replicas(index) or self._longest(index) or self._whole(index) or self._around(index)
         taken = taken or self._samples_of(index) or self._requests_of(index) or self._part_of_others(index)
+        taken = taken or self._embedded(index)
         if taken is None and settings.is_number(text) and (memory := self._memory_behind(index)) is not None:
             taken = 1, memory  # a100 80 monthly
         if taken is not None:
@@ -79,10 +83,17 @@ class GuessedWords(DerivedValues):
         is_few = text.isdecimal() and len(text) < _DIGITS_OF_MANY and self._span(index + 2, 1) != "of"  # 4 racks of 8
         is_behind = is_few and after in words.surroundings | words.disks and not self._is_apart(index)
         is_released = is_few and before in words.surroundings | words.software
-        is_released |= text.isdecimal() and before in words.numbered
+        is_released |= text.lstrip("-").isdecimal() and before in words.numbered  # exit code -9
         is_released &= not self._is_apart(index - 1)
         is_lane = _LANES.fullmatch(text) is not None or self._is_narrated_share(index)
-        is_lane |= text.casefold() in _FLAT and self._model is not None and self._model.kind == "network"  # unet 2d
+        is_network = self._model is not None and self._model.kind == "network"
+        row = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
+        is_lane |= is_network and text.casefold() in _FLAT  # unet 2d
+        is_lane |= row is not None and text.casefold() == f"{row.layers}-layer"  # a 12-layer gpt-2
+        bar = [match[0] for match in _PROGRESS.finditer(self._text)]
+        is_lane |= text in bar and any(not part.replace("/", "").isdecimal() for part in bar)
+        is_given_up = key_of(self._span(index - 2, 2)) in words.given_up and index > _OF_A_PAIR
+        is_lane |= is_given_up and self._text[self._tokens[index].end :].startswith(")")  # rank (64 instead of 32)
         if not (is_behind or is_released or is_lane):
             return None
         first = index - int(is_released and not is_behind)
@@ -107,6 +118,18 @@ class GuessedWords(DerivedValues):
             return last + 1 - index, replace(meaning, why=f"left out: per {span}")
         meaning = settings.counted(amount, self._tokens[index].text, INFER, self._model)
         return last + 1 - index, replace(meaning, why=f"{noun}: taken for requests")
+
+    def _embedded(self, index: int) -> tuple[int, Meaning] | None:
+        """Take so many of something that nothing else counts for what a line embeds: ``embed 3M product blurbs``."""
+        path, own = Key.INFERENCE_REQUESTS, self._places_of(models.MODEL)
+        keys = {key_of(token.text) for at, token in enumerate(self._tokens) if at not in own}
+        is_work = self._task == INFER and self._is_reading() and not vocabulary().embedders.isdisjoint(keys)
+        is_some = settings.is_number(self._tokens[index].text) and self._counts_something(index)
+        if not (is_work and is_some) or path in self._values or self._is_asked_how_many(index):
+            return None
+        self._taken.pop(index + 1, None)
+        meaning = settings.field_value(path, self._tokens[index].text, INFER)
+        return 2, replace(meaning, why=f"{self._span(index, 2)}: taken for texts, each of which is a request")
 
     def _part_of_others(self, index: int) -> tuple[int, Meaning] | None:
         """Leave out a part of what is counted before it, unless that is devices: ``80 features, 30 of them dates``."""

@@ -31,6 +31,7 @@ _LONGEST_NAME = 6  # Words that counted devices may have, as ``8 x h100 sxm 80gb
 _GPU_CORES = re.compile(r"\b(\d{1,2})[- ](?:gpu[- ]cores?)\b|\b(\d{1,2})[- ]cores? (?:gpu|graphics)\b", re.IGNORECASE)
 _FAR = 4  # Words before a time or a memory that may say that it is wanted
 _CORES, _SOCKETS, _THREADS_OF_A_CORE = "cores", "sockets", 2
+_CARD_MEMORY, _STEP = "vram", re.compile(r"\d+/\d+")  # Of a log: 1/8 2.8G 25848/25848
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
 
 
@@ -189,6 +190,7 @@ class MachineWords(RuledOutWords):
         is_behind = any("".join(keys[index + 1 : index + 1 + few]) in measured[f"{kind} behind"] for few in (1, 2, 3))
         is_used |= is_behind and measured["ahead"].isdisjoint(keys[max(start - 1, 0) : start])  # in 3 hours now
         is_used |= kind == "time" and self._is_of_failure(start)
+        is_used |= kind == "memory" and all(_STEP.fullmatch(self._word(at)) for at in (index - 1, index + 1))
         is_less = self._is_number_at(index) and not measured[kind].isdisjoint(keys[start:index])
         is_used |= is_less and not self._is_in_clause(index, "due")  # 4xa100 only 19 tok/s; i need only 5, only 2 days
         after = index if self._is_apart(index, ",;?()") else index + 2
@@ -241,7 +243,7 @@ class MachineWords(RuledOutWords):
     def _is_narrated_share(self, index: int) -> bool:
         """Whether a share of nothing stands in a clause that tells something: ``my gpu is at 100%``."""
         words, behind = vocabulary(), key_of(self._word(index + 1))
-        plain = words.joints | words.contrasting | words.measured["share behind"] | {""}
+        plain = words.joints | words.contrasting | words.measured["share behind"] | words.ram | {"", _CARD_MEMORY}
         is_of_noun = not self._tokens[index].ends and behind not in plain
         if not self._word(index).endswith("%") or behind in words.of_something or is_of_noun:
             return False
@@ -251,7 +253,8 @@ class MachineWords(RuledOutWords):
             return True
         first = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
         last = next((at for at in range(index, len(self._tokens)) if self._tokens[at].ends), len(self._tokens))
-        return not vocabulary().narrating.isdisjoint(key_of(self._word(at)) for at in range(first, last + 1))
+        narrating = words.narrating | words.measured["failing"]
+        return not narrating.isdisjoint(key_of(self._word(at)) for at in range(first, last + 1))
 
     def _is_named_before(self, index: int, names: Container[str]) -> bool:
         """Whether one of some words before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""

@@ -66,7 +66,8 @@ class NamedWords(CountedWords):
         for index, token in enumerate(self._tokens):
             is_adjacent = self._is_number_at(index - 1) or self._is_number_at(index + 1)
             meant = amount_meant(token.text) if is_adjacent and not self._is_setting(token.text) else None
-            is_other = meant is None or is_near_filler(token.text) or task_named(token.text) is not None
+            is_plain = is_near_filler(token.text) and meant not in vocabulary().fillers  # but 10 usres
+            is_other = meant is None or is_plain or task_named(token.text) is not None
             if meant is not None and not is_other and not self._thing(token.text, 1):
                 self._tokens[index] = Token(meant, token.start, token.end)
 

@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.catalog import format_in_name, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.model_words import is_size
 from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_of_serving, is_of_training, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -22,6 +23,7 @@ from capacity_tui.engine.units import parse_quantity
 _FARTHEST_TRIED = 3  # Words between what says that something was tried and that
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
 _NOT_WANTED = "a line says what is wanted, not what is not"
+_WEIGHTS = (".bin", ".gguf", ".safetensors")  # What names of files of weights end in
 _PACKED, _SEVERAL = "qlora", 2
 _COUNT_OR_PLURAL = re.compile(r"^\d+\s*[x×*]?\s*|s$", re.IGNORECASE)  # 8x a100, a100s
 _SIZE_IN_ID, _MEMORY = re.compile(r"-\d+gb$"), re.compile(r"\d\s?gb?\b", re.IGNORECASE)
@@ -73,6 +75,7 @@ class TakenWords(MachineWords):
         verb += int(key_of(self._word(verb)) in vocabulary().measured["judging"])  # 1 step each is taking 300 s
         if is_one and key_of(self._word(verb)) in vocabulary().measured["taking"]:
             meaning = Meaning(self._span(index, count))
+        meaning = self._file_of_named(self._span(index, count), meaning)
         meaning = self._named_again(self._span(index, count), self._wrapped(index, count, meaning))
         for path, value in meaning.values.items():
             is_one_more = path == hardware.DEVICES and self._is_one_more(index, meaning)
@@ -101,6 +104,18 @@ class TakenWords(MachineWords):
         if not is_bare and _SIZE_IN_ID.sub("", second) != _SIZE_IN_ID.sub("", first):
             return meaning
         return replace(meaning, values={path: value for path, value in meaning.values.items() if path != hardware.NAME})
+
+    def _file_of_named(self, text: str, meaning: Meaning) -> Meaning:
+        """Take a file of the model that is named for its weights: ``llama 7b -m ./models/7B/ggml-model-q4_0.bin``."""
+        named, path = str(self._values.get(Key.MODEL_NAME, "")), Key.INFERENCE_WEIGHTS
+        is_file = bool(named) and Key.MODEL_NAME in meaning.values and text.casefold().endswith(_WEIGHTS)
+        sizes = [part.casefold() for part in re.split(r"[/_-]", text) if is_size(part)]
+        if not is_file or "/" not in text or any(size not in named.split("-") for size in sizes):
+            return meaning
+        weights = format_in_name(text) if self._values.get(TASK, INFER) == INFER else None
+        is_open = weights is not None and path not in self._values
+        why = f"{text}: taken for a file of {named}"
+        return Meaning(f"weights {weights}" if is_open else "", {path: weights} if is_open else {}, why)
 
     def _is_past(self, text: str) -> bool:
         """Whether a word says what was done with a model that is served: ``our fine-tuned 8b for 60 users``."""
