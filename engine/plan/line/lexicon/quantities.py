@@ -92,6 +92,7 @@ _CORES = re.compile(r"(\d{1,3})c/?\d{1,3}t(?:h|hreads?)?", re.IGNORECASE)  # 8C/
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
 _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?<=\d)[-/x×*+_|&,]?(?=[a-z])", re.IGNORECASE)
+_NAME = re.compile(r"[a-z_]+\d*[a-z]*", re.IGNORECASE)
 _SETTING = re.compile(r"([a-z_]+)[=:]?(\d+)", re.IGNORECASE)
 
 
@@ -321,15 +322,16 @@ def _of_software(word: str) -> list[str]:
 
 
 def _of_several(word: str) -> list[str]:
-    """Return words of a training that a plus joins, as ``fsdp+qlora`` and ``lora+zero3``; none for others."""
+    """Return words that a plus joins, one of which is known here: ``fsdp+qlora``, ``fastapi+vllm``; none for others."""
     parts, words = word.split("+"), vocabulary()
-    known = (words.methods, words.objectives, words.tasks, words.software, words.formats, words.run_by["wrapping"])
-    known += tuple(words.phrases.values())
+    known = (words.methods, words.objectives, words.tasks, words.software, words.formats, words.datasets)
+    known += (words.run_by["wrapping"], *words.phrases.values())
     settings = ((part, _SETTING.fullmatch(part)) for part in parts)
-    is_known = all(
+    are_known = [
         any(key_of(part) in rows for rows in known) or (match is not None and key_of(match[1]) in words.fields)
         for part, match in settings
-    )
+    ]
+    is_known = all(are_known) or (any(are_known) and all(map(_NAME.fullmatch, parts)))
     return parts if len(parts) > 1 and is_known else []
 
 

@@ -89,6 +89,7 @@ class GuessedWords(DerivedValues):
         is_network = self._model is not None and self._model.kind == "network"
         row = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
         is_lane |= is_network and text.casefold() in _FLAT  # unet 2d
+        is_lane &= self._task == FIT or not (text[0].isdigit() and text.endswith("()"))  # labels (483903,) of a fit
         is_lane |= row is not None and text.casefold() == f"{row.layers}-layer"  # a 12-layer gpt-2
         bar = [match[0] for match in _PROGRESS.finditer(self._text)]
         is_lane |= text in bar and any(not part.replace("/", "").isdecimal() for part in bar)
