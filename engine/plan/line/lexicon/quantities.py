@@ -92,6 +92,7 @@ _CORES = re.compile(r"(\d{1,3})c/?\d{1,3}t(?:h|hreads?)?", re.IGNORECASE)  # 8C/
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
 _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?<=\d)[-/x×*+_|&,]?(?=[a-z])", re.IGNORECASE)
+_DIMENSIONS = re.compile(r"\d+-d", re.IGNORECASE)
 _NAME = re.compile(r"[a-z_]+\d*[a-z]*", re.IGNORECASE)
 _SETTING = re.compile(r"([a-z_]+)[=:]?(\d+)", re.IGNORECASE)
 
@@ -219,6 +220,12 @@ def is_near_scale(word: str) -> bool:
     """Return whether a word is a slip of a scale of numbers, as ``millionn``."""
     scales = [scale for scale in vocabulary().scales if len(scale) >= _FEWEST_OF_A_SCALE]
     return bool(close_matches(key_of(word), scales, 1, _LIKE_A_SCALE))
+
+
+def with_dimensions(word: str) -> str:
+    """Return a word with its dimensions in full: ``768-dim`` of ``768-d``, but not of ``4090-d``, which is a card."""
+    is_some = _DIMENSIONS.fullmatch(word) is not None and word[:-2] not in vocabulary().hardware
+    return f"{word}im" if is_some else word
 
 
 def with_unit(number: str, word: str) -> str | None:

@@ -19,6 +19,7 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
     price_as_one,
     sum_of,
     with_marks,
+    with_dimensions,
     with_unit,
     words_in,
 )
@@ -69,7 +70,7 @@ _MACHINE = re.compile(
     re.IGNORECASE,
 )
 """Marks that say nothing: ``DGX-H100``, ``GB200-NVL72``, ``NVIDIA DGX A100``, ``US$ 500``, ``w/24GB``."""
-_COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,}(?:/[a-z]+)?|(?<=-)[dD])")
+_COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,}(?:/[a-z]+)?)")
 """A number and what it counts as one word: ``384-dim``, ``768-d``, ``50rps``, ``20req/s``."""
 _BRACKETED = re.compile(r"\((\d{1,3})[x×]\)|(?<=\d\d)\((\d{1,2})\)", re.IGNORECASE)
 """A number of what stands before it: ``A6000 (4x)``, ``H100(8)``."""
@@ -153,13 +154,13 @@ def split(text: str) -> list[Token]:
             if several := words_in(plain):
                 tokens += (Token(word, at, at + len(plain), plain != part) for word in several)
                 continue
-            counted, words = _COUNTED_WORD.fullmatch(plain), vocabulary()
-            places = ((1, at), (2, at + counted.start(2))) if counted is not None else ()
-            pair = [Token(counted[part], first, at + counted.end(part)) for part, first in places if counted]
+            counted, words = _COUNTED_WORD.fullmatch(with_dimensions(plain)), vocabulary()
+            places = ((1, at, counted.end(1)), (2, at + counted.start(2), len(plain))) if counted is not None else ()
+            pair = [Token(counted[part], first, at + end) for part, first, end in places if counted]
             if counted is not None and counted[1][-1] in "bB" and counted[2].casefold() in words.model_words:
                 tokens += pair
                 continue  # ein 13B-Modell
-            joined = with_unit(counted[1], key_of(counted[2])) if counted and counted[2][1:] and "-" in plain else None
+            joined = with_unit(counted[1], key_of(counted[2])) if counted is not None and "-" in plain else None
             if joined is not None:
                 tokens.append(Token(joined, at, at + len(plain), plain != part))
                 continue  # a 90-minute podcast
