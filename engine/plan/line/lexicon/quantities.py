@@ -331,8 +331,8 @@ def _of_software(word: str) -> list[str]:
 def _of_several(word: str) -> list[str]:
     """Return words that a plus joins, one of which is known here: ``fsdp+qlora``, ``fastapi+vllm``; none for others."""
     parts, words = word.split("+"), vocabulary()
-    known = (words.methods, words.objectives, words.tasks, words.software, words.formats, words.datasets)
-    known += (words.run_by["wrapping"], *words.phrases.values())
+    named = (words.methods, words.objectives, words.tasks, words.software, words.formats, words.datasets)
+    known = (*named, words.run_by["wrapping"], *words.phrases.values())
     settings = ((part, _SETTING.fullmatch(part)) for part in parts)
     are_known = [
         any(key_of(part) in rows for rows in known) or (match is not None and key_of(match[1]) in words.fields)
