@@ -1,10 +1,10 @@
-"""Words of a line that name a processor: by its line and model number, the nearest one where no row has it."""
+"""Words of a line about processors: their names, the nearest one where no row has it, and lists of a machine's parts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
@@ -179,3 +179,15 @@ def _tier(name: str) -> int:
     """Return the tier in a name, as 5 of ``ryzen 5`` and ``i5-12400``; 0 where it has none."""
     match = _TIER.search(name)
     return 0 if match is None else int(match[1])
+
+
+def with_marks(text: str) -> str:
+    """Return a text with a comma behind each labelled figure of a machine: ``CPU: 80 RAM: 16 GiB``."""
+    return _labelled().sub(r"\1，", text)
+
+
+@cache
+def _labelled() -> re.Pattern[str]:
+    labels = "|".join(vocabulary().every["labelled"])
+    number = r"(?:\d+ ?[x×*] ?)?\d[\w.]*(?: [gmt]i?b)?"
+    return re.compile(rf"(\b(?:{labels}): ?{number}) (?=(?:{labels}):)", re.IGNORECASE)

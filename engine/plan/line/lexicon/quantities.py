@@ -390,15 +390,3 @@ def mixture_of(one: str, other: str) -> str | None:
     kinds, bits = zip(*((_MIXED.fullmatch(word), _BITS_A_WEIGHT.fullmatch(word)) for word in (one, other)), strict=True)
     kind, mean = next(filter(None, kinds), None), next(filter(None, bits), None)
     return None if kind is None or mean is None else f"{kind[0].casefold()}-{float(mean[1])}"
-
-
-def with_marks(text: str) -> str:
-    """Return a text with a comma behind each labelled figure of a machine: ``CPU: 80 RAM: 16 GiB``."""
-    return _labelled().sub(r"\1，", text)
-
-
-@cache
-def _labelled() -> re.Pattern[str]:
-    labels = "|".join(vocabulary().every["labelled"])
-    number = r"(?:\d+ ?[x×*] ?)?\d[\w.]*(?: [gmt]i?b)?"
-    return re.compile(rf"(\b(?:{labels}): ?{number}) (?=(?:{labels}):)", re.IGNORECASE)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon.processor_words import with_marks
 from capacity_tui.engine.plan.line.lexicon.quantities import (
     COMMITMENT,
     OF_TOKEN,
@@ -18,7 +19,6 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
     plain_number,
     price_as_one,
     sum_of,
-    with_marks,
     with_dimensions,
     with_unit,
     words_in,

@@ -33,9 +33,8 @@ _NUMBERED = re.compile(r"\d{4}|g(?:en)?\d{1,2}", re.IGNORECASE)  # precision 796
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}(?:[x×].*)?", re.IGNORECASE)  # nodes with 8xh100, nodes of 16
 _EVERY_SO_LONG = re.compile(r"(?=.*[1-9])\d{1,6}(?:\.\d{1,3})?(?:us|ms|s)", re.IGNORECASE)
 _OF_TEXT = (settings.TOKENS, settings.WORDS)  # What a text is counted in
-_DEVICE_HOURS = ("GPU-hours", "GPU-days", "node-hours")
+_DEVICE_HOURS, _BUSY = ("GPU-hours", "GPU-days", "node-hours"), "time that devices are busy"
 _DEVICES = frozenset({hardware.NAME, hardware.DEVICES})
-_BUSY = "time that devices are busy"
 OF_SOUND = "of sound"  # What ends the words of hours that are heard
 _GROUPS = ("answers to a prompt", "answers of a group", "generations")
 
