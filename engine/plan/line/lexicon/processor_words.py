@@ -1,4 +1,4 @@
-"""Words of a line about processors: their names, the nearest one where no row has it, and lists of a machine's parts."""
+"""Words of a line about processors: their names, the nearest where no row has it, and lists of a machine's parts."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from capacity_tui.engine.plan.line.recognition.line_words import LineWords
 _AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
 _RECKONED = re.compile(r"\d[\d.]*b?(?: ?[x×*+] ?\d[\d.]*b?)+ ?= ?[~≈]?\d[\d.]* ?[gt]b", re.IGNORECASE)
 _LONGEST_CALCULATION = 10  # Words of it
-_FARTHEST_TAKING = 3  # Words between it and one that takes it, as in ``requires about 7 x 4``
+_FARTHEST_VERB = 3  # Words between it and one that takes it, as in ``requires about 7 x 4``
 _NOT_WANTED = "a line says what is wanted, not what is not"
 
 
@@ -84,7 +84,7 @@ class RuledOutWords(LineWords):
         if engines.find_id(first) == engines.find_id(second) or key_of(second) in wrapping or is_asked:
             return Meaning(why=f"left out: {text}; the plan is of {first}")
         joint = key_of(self._word(index - 1))
-        if key_of(first) not in wrapping or joint not in vocabulary().run_by["joining"]:
+        if key_of(first) not in wrapping or joint not in {key_of(first), *vocabulary().run_by["joining"]}:
             return meaning
         self._values.pop(path)
         return replace(meaning, why=f"{text}: what {first} runs the model with")
@@ -93,8 +93,9 @@ class RuledOutWords(LineWords):
         """Leave out what a line reckons by itself, as ``7 x 4 x 4 = 112 GB``."""
         spans = range(min(_LONGEST_CALCULATION, len(self._tokens) - index), 0, -1)
         few = next((few for few in spans if _RECKONED.fullmatch(self._span(index, few))), 0)
-        before = {key_of(token.text) for token in self._tokens[max(index - _FARTHEST_TAKING, 0) : index]}
-        if not few or before.isdisjoint(vocabulary().measured["memory"]):
+        before = {key_of(token.text) for token in self._tokens[max(index - _FARTHEST_VERB, 0) : index]}
+        names_hardware = any(hardware.named_hardware(token.text, self._catalog) for token in self._tokens)
+        if not few or not (names_hardware or before & vocabulary().measured["memory"]):
             return None  # what a machine has together, as cluster: 4 * 80 = 320GB
         return few, Meaning(why=f"left out: {self._span(index, few)}, reckoned; a plan counts its memory itself")
 
