@@ -11,8 +11,8 @@ import pytest
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.nodes.jobs import SlurmOptions
 from capacity_tui.engine.nodes.jobs.job_request import JobRequest, Launch, duration_of, gpus_of_gres, seconds_of
-from capacity_tui.engine.nodes.jobs.partitions import is_same_device, read_prices
-from capacity_tui.engine.nodes.jobs.proposal import hosts_proposal
+from capacity_tui.engine.nodes.jobs.partitions import PartitionCost, is_same_device, read_prices
+from capacity_tui.engine.nodes.jobs.proposal import Offer, hosts_proposal, in_order
 from capacity_tui.engine.nodes.jobs.slurm_jobs import batch_script
 
 
@@ -162,3 +162,17 @@ def test_prices_that_are_none_are_named_with_their_line(tmp_path: Path) -> None:
     file.write_text("gpu: -1\n")
     with pytest.raises(CapacityError, match="0 or more"):
         read_prices(file)
+
+
+def test_some_seconds_between_answers_of_a_scheduler_do_not_choose_the_dearer_partition() -> None:
+    def offer(name: str, start: str | None, hourly: float | None, why_not: str = "") -> Offer:
+        return Offer(name, request(), "", why_not, start, "", None, 1, PartitionCost(hourly, (), ""))
+
+    offers = [
+        offer("gone", None, None, "no GPUs"),
+        offer("night", "2026-11-30T22:00:00", 1.0),
+        offer("gpu", "2026-11-30T12:00:59", 98.0),
+        offer("spot", "2026-11-30T12:01:01", 48.0),
+        offer("unknown", None, 2.0),
+    ]
+    assert [one.partition for one in in_order(offers)] == ["spot", "gpu", "night", "unknown", "gone"]

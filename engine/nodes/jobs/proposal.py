@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import field, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from capacity_tui.engine.catalog import Catalog
@@ -47,6 +48,7 @@ MARGIN = 1.1  # Beyond the upper end of the predicted range, for evaluations and
 _PROCESSES_OF_A_RANK = 2  # the loop itself and the thread that feeds the device
 DEFAULT_COMMAND = ("train.py",)
 _STARTERS = ("torchrun", "accelerate", "deepspeed", "mpirun", "srun", "ray")
+_AT_ONCE = timedelta(minutes=1)  # How far apart starts are taken for the same
 _STARTS = re.compile(r"[Jj]ob \d+ to start at (?P<at>\S+)(?: .*on nodes? (?P<nodes>\S+))?")
 _REFUSED = re.compile(r"(?:allocation failure|error|sbatch): (?P<why>.+)")
 
@@ -95,7 +97,7 @@ def slurm_proposal(
     """Return a job on every partition; that which would start first is chosen, the cheaper of equal ones."""
     partitions = cluster_partitions(names)
     offers = [_offer(partition, request, launch, options, plan_text, prices) for partition in partitions]
-    offers.sort(key=_by_start)
+    offers = in_order(offers)
     best = offers[0] if offers and not offers[0].why_not else None
     turns = 1 if best is None else best.turns
     return JobProposal(
@@ -166,9 +168,20 @@ def start_of_script(script: str) -> tuple[str | None, str, str]:
     return None, "", f"Slurm: {(why['why'] if why else text.strip() or 'no reason given')[:200]}"
 
 
-def _by_start(offer: Offer) -> tuple[bool, str, float]:
-    hourly = offer.cost.usd_per_hour
-    return bool(offer.why_not), offer.start or "9", float("inf") if hourly is None else hourly
+def in_order(offers: Sequence[Offer]) -> list[Offer]:
+    """Return offers as they are chosen: what takes the job and starts first, the cheaper of those that start at once.
+
+    A scheduler answers for one partition after another, each time from its own now: some seconds tell none apart.
+    """
+    starts = [datetime.fromisoformat(offer.start) for offer in offers if offer.start and not offer.why_not]
+    until = (min(starts) + _AT_ONCE).isoformat() if starts else ""
+
+    def order(offer: Offer) -> tuple[bool, str, float]:
+        hourly = offer.cost.usd_per_hour
+        start = "" if offer.start and offer.start <= until else offer.start or "9"
+        return bool(offer.why_not), start, float("inf") if hourly is None else hourly
+
+    return sorted(offers, key=order)
 
 
 def limit_text(seconds: float | None) -> str:
