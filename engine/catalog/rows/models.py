@@ -67,6 +67,11 @@ class Architecture(Row):
         None, description="cached numbers a token, all layers"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _all_active(cls, row: Any) -> Any:
+        return {"params_active": row.get("params_total"), **row} if isinstance(row, dict) else row
+
     @property
     def is_of_text(self) -> bool:
         """Whether it reads texts alone, as what is trained from the beginning on does."""

@@ -77,7 +77,7 @@ def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
     is_counted = any(question.field == hardware.DEVICES for question in Questions(line.text, split(line.text)).all())
     for text, path in ((uncounted, hardware.DEVICES), (rest.strip(" ,;"), hardware.NAME)):
         other = read(text)
-        is_same = all(line.values.get(path, value) == value for path, value in other.values.items())
+        is_same = all(line.values.get(key, value) == value for key, value in other.values.items())
         if other.faults or other.asked is None or other.asked.solve != path or not is_same:
             continue
         questions = (clause for weight, clause in zip(weights, clauses, strict=True) if weight == _ASKED)
