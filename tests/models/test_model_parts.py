@@ -61,6 +61,19 @@ def test_an_answer_says_what_is_published_with_a_model_and_not_counted(name: str
     assert any(text.startswith(left_out) for text in estimate_plan(plan).estimate.work.assumed)
 
 
+def test_weights_that_no_file_has_are_not_counted_and_said() -> None:
+    sizes = {"num_layers": 2, "hidden_size": 256, "num_attention_heads": 4, "vocab_size": 1000, "ffn_hidden_size": 512}
+    experts = {"n_routed_experts": 16, "zero_expert_num": 8, "moe_topk": 4, "expert_ffn_hidden_size": 128}
+    latent = {"kv_lora_rank": 64, "q_lora_rank": 128, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v_head_dim": 32}
+    shape = shape_from_config({"architectures": ["LongcatFlashForCausalLM"], **sizes, **experts, **latent})
+    assert "what Transformers reserves for experts that return a token as it came not counted" in shape.assumed
+
+
+def test_patches_of_all_frames_of_a_film_are_read_together() -> None:
+    config = RECORDED["VideoMAEForVideoClassification"]["config"]
+    assert shape_from_config(config).fixed_length == 16 // 2 * (224 // 16) ** 2
+
+
 def test_a_head_on_a_model_with_a_tower_is_not_counted_as_one_on_its_text_alone() -> None:
     config = RECORDED["Gemma3ForConditionalGeneration"]["config"] | {
         "architectures": ["Gemma3ForSequenceClassification"]

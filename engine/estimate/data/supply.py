@@ -213,7 +213,7 @@ def transformer_content(plan: Plan, shape: TransformerShape) -> Content:
     length = float(plan.training.seq_len)
     if shape.vision is None:
         return Content("tokens", shape.vocab, length)
-    return Content("images", shape.vision.channels * shape.vision.image**2, length)
+    return Content("images", shape.vision.frames * shape.vision.channels * shape.vision.image**2, length)
 
 
 def network_content(spec: NetworkSpec, network: LayerList) -> Content:

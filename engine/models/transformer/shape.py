@@ -131,11 +131,12 @@ class Vision:
     channels: Number  # colours
     classes: Number = 0  # outputs of the classifier
     extra_tokens: Number = 1  # tokens that stand with the patches: one for the class, registers
+    frames: Number = 1  # pictures of a film whose patches are read together
 
     @property
     def patches(self) -> Number:
-        """Patches in an image: (image / patch)²."""
-        return (self.image // self.patch) ** 2
+        """Patches in what is read: (image / patch)², of each frame."""
+        return self.frames * (self.image // self.patch) ** 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
