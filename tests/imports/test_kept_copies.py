@@ -205,11 +205,23 @@ def test_a_file_that_a_script_writes_and_another_file_names_is_read(alone, tmp_p
     assert not [one for reading in found.readings for one in reading.unmodelled if "not there" in one.why]
 
 
-@pytest.mark.parametrize(("precision", "is_said"), [("fp16=True", True), ("bf16=True", False)])
-def test_weights_beside_fp16_are_said_to_be_in_32_bits(alone, precision: str, is_said: bool) -> None:
+@pytest.mark.parametrize(
+    ("precision", "dtype", "master", "told"),
+    [
+        ("fp16=True", "", "none", 1),
+        ("bf16=True", "", "none", 1),
+        ("fp16=True", ", dtype=torch.bfloat16", "none", 0),
+        ("fp16=True", ", dtype=torch.float32", "fp32", 0),
+    ],
+)
+def test_the_type_a_model_is_loaded_in_does_not_depend_on_that_of_the_trainer(
+    alone, precision: str, dtype: str, master: str, told: int
+) -> None:
     text = (
-        "from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n"
-        f"model = AutoModelForCausalLM.from_pretrained('{MODEL}')\n"
+        "import torch\nfrom transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n"
+        f"model = AutoModelForCausalLM.from_pretrained('{MODEL}'{dtype})\n"
         f"Trainer(model=model, args=TrainingArguments(output_dir='o', {precision})).train()\n"
     )
-    assert any("32 bits beside fp16" in guess for guess in alone("train.py", text).guesses) is is_said
+    imported = alone("train.py", text)
+    assert imported.plan.training.master_weights == master
+    assert sum("Transformers 4 loads them in 32 bits" in guess for guess in imported.guesses) == told

@@ -48,7 +48,8 @@ _ALL_SEEN = "auto"  # How Transformers is told to spread layers over devices
 
 _FOUR_BITS, _EIGHT_BITS = "nf4", "int8"
 
-_WHOLE = (None, "fp32", "bf16", "fp16")  # What the name of a model says that is not quantized
+_SHORT = {"bf16", "fp16"}
+_WHOLE = (None, "fp32", *_SHORT)  # What the name of a model says that is not quantized
 
 
 def adapters(settings: Settings) -> None:
@@ -231,7 +232,7 @@ def _low_rank(settings: Settings) -> None:
 
 
 def _copies(settings: Settings) -> None:
-    """Leave out the copy in 32 bits of what is loaded and trained in bf16: DeepSpeed and FSDP keep one, others do not.
+    """Leave out the copy in 32 bits of what is loaded and trained in 16: DeepSpeed and FSDP keep one, others do not.
 
     And the reference of rewarded answers that nothing holds to it.
     """
@@ -241,7 +242,7 @@ def _copies(settings: Settings) -> None:
     trained_in, reason = settings.value(PRECISION), None
     is_whole = is_full or (software is not None and software.value == "always")
     if loaded is not None and not is_sharded:
-        reason = loaded if loaded.value == trained_in != "fp32" else None
+        reason = loaded if {loaded.value, trained_in} <= _SHORT else None
     elif software is not None and (software.value == "always" or not is_sharded):
         reason = software if trained_in == "bf16" else None
     if reason is not None and is_whole and not (settings.is_given(_MASTER) or settings.keeps):

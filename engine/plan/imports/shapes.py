@@ -152,9 +152,6 @@ def loaded_by_release(settings: Settings) -> Iterator[str]:
     )
     if loaded is not None and loaded.level == "default" and is_decisive and loaded.value != "fp32":
         yield f"weights in {loaded.value}, as they are published: Transformers 4 loads them in 32 bits by default"
-    as_loaded = loaded and (loaded.value, loaded.level, settings.value(Key.TRAINING_PRECISION))
-    if as_loaded == ("bf16", "default", "fp16") and settings.value(Key.TRAINING_METHOD, "full") == "full":
-        yield "weights in 32 bits beside fp16, as Transformers 4 loads them: 5 does as they are published"
 
 
 def towers(settings: Settings, catalog: Catalog) -> None:
