@@ -148,7 +148,7 @@ LOADED = f"model = AutoModelForCausalLM.from_pretrained('{MODEL}', torch_dtype=t
     [
         ("", "", "bf16", "none"),
         ("bf16=False", "", "bf16", "none"),
-        ("fp16=True", "", "fp16", None),
+        ("fp16=True", "", "fp16", "none"),
         ("bf16=True", "", "bf16", "none"),  # autocast leaves parameters in the type that they were loaded in
         ("bf16=True, deepspeed='zero2.json'", "", "bf16", None),
         ("bf16=True, fsdp='full_shard'", "", "bf16", None),

@@ -180,3 +180,24 @@ def test_a_script_divides_by_the_processes_that_there_are(alone, started: str) -
 def test_what_only_spreads_models_of_others_is_no_run(alone) -> None:
     with pytest.raises(PlanError, match="no call of a known tool"):
         alone("wrap.py", "from torch.distributed.fsdp import fully_shard\ndef wrap(model):\n    fully_shard(model)\n")
+
+
+@pytest.mark.parametrize(
+    ("loads", "casts", "precision"),
+    [
+        ("", "", "bf16"),
+        (", dtype=torch.float32", "", "fp32"),
+        (", dtype=torch.float32", "with autocast(dtype=torch.bfloat16): ", "bf16"),
+    ],
+)
+def test_a_loop_computes_in_the_type_that_its_model_is_loaded_in_unless_it_casts(
+    alone, loads: str, casts: str, precision: str
+) -> None:
+    text = (
+        "import torch\nfrom torch import autocast\nfrom transformers import AutoModelForCausalLM\n"
+        f"model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B'{loads})\n"
+        f"optimizer = torch.optim.AdamW(model.parameters())\n{casts}loss = model(1).loss\nloss.backward()\n"
+    )
+    imported = alone("train.py", text)
+    assert imported.plan.training.precision == precision
+    assert not any("given by no file" in guess for guess in imported.guesses if "precision" in guess)

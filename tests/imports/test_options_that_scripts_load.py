@@ -93,3 +93,57 @@ def test_options_that_a_script_is_given_and_nothing_reads_are_named(alone, tmp_p
     (tmp_path / "train.py").write_text(f"{LIBRARIES}settings = Settings(parser.parse_args())\n{used}")
     found = alone("run.sh", "python train.py --config train.yaml\n")
     assert [one.place.field for reading in found.readings for one in reading.unmodelled] == ["--config"]
+
+
+HANDED_ON = (
+    "SFTTrainer(model=AutoModelForCausalLM.from_pretrained(NAME), args={}, peft_config=LoraConfig(r=rank)).train()\n"
+)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        # A function that returns a mapping
+        "NAME, rank = 'Qwen/Qwen3-8B', 32\n"
+        "def options_of(folder, batch=1):\n"
+        "    return {'output_dir': folder, 'per_device_train_batch_size': batch, 'max_length': 4096}\n"
+        "def run(folder):\n"
+        "    options = SFTConfig(**options_of(folder, batch=2), gradient_accumulation_steps=3)\n"
+        f"    {HANDED_ON.format('options')}",
+        # What an object sets of itself
+        "class Tuning:\n"
+        "    def __init__(self, batch, name='Qwen/Qwen3-8B'):\n"
+        "        self.name, self.batch, self.rank = name, batch, 32\n"
+        "    def run(self):\n"
+        "        NAME, rank = self.name, self.rank\n"
+        "        options = SFTConfig(per_device_train_batch_size=self.batch, max_length=4096,\n"
+        "            gradient_accumulation_steps=3)\n"
+        f"        {HANDED_ON.format('options')}"
+        "Tuning(2).run()\n",
+        # What all entries of a table have
+        "NAME = 'Qwen/Qwen3-8B'\n"
+        "parser.add_argument('--kind', required=True)\nparser.add_argument('--batch', type=int, default=None)\n"
+        "arguments = parser.parse_args()\n"
+        "TABLE = {'first': {'batch': 2, 'rank': 32, 'steps': 3}, 'second': {'batch': 2, 'rank': 32, 'steps': 3}}\n"
+        "part = TABLE[arguments.kind]\nrank = part['rank']\n"
+        "options = SFTConfig(per_device_train_batch_size=arguments.batch or part['batch'], max_length=4096,\n"
+        "    gradient_accumulation_steps=part['steps'])\n"
+        f"{HANDED_ON.format('options')}",
+    ],
+)
+def test_what_a_script_hands_on_counts(alone, script: str) -> None:
+    imported = alone("train.py", f"{LIBRARIES}{script}")
+    assert figures(imported.plan) == ("qwen3-8b", 32, 2, 4096, 2 * 3 * 8)
+    assert not [one for reading in imported.readings for one in reading.unmodelled]
+
+
+def test_what_entries_of_a_table_differ_in_stays_open(alone) -> None:
+    imported = alone(
+        "train.py",
+        f"{LIBRARIES}parser.add_argument('--kind', required=True)\narguments = parser.parse_args()\n"
+        "TABLE = {'first': {'batch': 2, 'name': 'Qwen/Qwen3-8B'}, 'second': {'batch': 2, 'name': 'Qwen/Qwen3-4B'}}\n"
+        "part = TABLE[arguments.kind]\nNAME, rank = part['name'], 8\n"
+        f"options = SFTConfig(per_device_train_batch_size=part['batch'])\n{HANDED_ON.format('options')}",
+    )
+    assert imported.is_fragment
+    assert imported.plan.value("training.micro_batch") == 2

@@ -311,3 +311,21 @@ def test_arguments_of_functions_that_are_options_have_their_defaults(
     )
     plan = alone("run.sh", f"{command}\n").plan
     assert (plan.model.name, plan.value("training.micro_batch")) == ("qwen3-8b", batch)
+
+
+def test_options_of_a_script_that_is_not_there_say_checkpoint_and_layout_by_their_names(alone) -> None:
+    imported = alone(
+        "run.sh",
+        "torchrun --nproc_per_node 4 cli/train.py --init_ckpt /pretrained/open_llama_3b_mp4 --max_seq_len 2048\\\n"
+        "  --train_steps 1000 --model_parallel_size 4 --pipe_parallel_size 2 --train_micro_batch_size 1\n",
+    )
+    plan = imported.plan
+    assert (plan.model.name, plan.parallelism.tp, plan.parallelism.pp) == ("open-llama-3b", 4, 2)
+
+
+def test_a_base_in_4_bits_in_options_of_a_script_of_its_own_has_adapters(alone) -> None:
+    text = "model_id: Qwen/Qwen3-8B\nmax_seq_length: 384\npacking: true\nlora_r: 32\nuse_4bit: {}\nbf16: true\n"
+    imported = alone("sft.yaml", text.format("true"))
+    assert (imported.plan.training.method, imported.plan.training.adapter.rank) == ("qlora", 32)
+    assert imported.clashes == ()
+    assert alone("sft.yaml", text.format("false")).plan.training.adapter is None

@@ -96,6 +96,7 @@ def test_adapters_of_torchtune_are_in_the_type_of_the_run_and_on_the_matrices_na
         ('{"q_proj", "v_proj"}', "query+value", True),
         ('{"o_proj", "k_proj", "q_proj", "v_proj"}', "attention", True),
         ('["query_key_value"]', "query+key+value", True),
+        ('["query_key_value", "self_attention.dense"]', "attention", True),
         ('["k_proj", "up_proj", "down_proj"]', "mlp", False),
         ('["query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"]', "all", True),
         ('["fc1", "fc2"]', "mlp", True),

@@ -198,9 +198,9 @@ def _two_shardings(settings: Settings) -> None:
 
 def _precision(settings: Settings) -> None:
     """Let the type that a model is loaded in count where a trainer gives none, and TF32 where neither is short."""
-    alone = settings.chosen.get("precision_alone")
+    alone = settings.chosen.get("loop_precision") or settings.chosen.get("precision_alone")
     if alone is not None and PRECISION not in settings.chosen and not settings.value("precision_of_trainer"):
-        settings.set(PRECISION, alone.value, alone, "default")
+        settings.set(PRECISION, alone.value, alone, alone.level)
     own = settings.chosen.get("precision_of_itself")
     if own is not None and not settings.is_given(PRECISION):
         settings.set(PRECISION, own.value, own, own.level)

@@ -341,10 +341,11 @@ def modules_named() -> Mapping[str, Any]:
 def adapted_matrices(names: Collection[str]) -> tuple[str, bool]:
     """Return the word of plans that is nearest to modules with adapters, and whether it says just these."""
     modules: Mapping[str, list[str]] = modules_named()["modules"]
-    known = {name for name in names if name in modules}
-    matrices = {matrix for name in known for matrix in modules[name]}
+    parts = (name.split(".") for name in names)  # self_attention.dense is dense
+    known = [next((name for at in range(len(of)) if (name := ".".join(of[at:])) in modules), "") for of in parts]
+    matrices = {matrix for name in known if name for matrix in modules[name]}
     nearest = max(_TARGETS, key=lambda word: (len(word & matrices) - len(word ^ matrices), len(word)))
-    is_exact = len(known) == len(names) and nearest == matrices
+    is_exact = "" not in known and nearest == matrices
     return _TARGETS[nearest] if matrices else "all", is_exact
 
 

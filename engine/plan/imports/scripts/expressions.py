@@ -48,6 +48,7 @@ class Changed(dict[str, Plain]):
 OPTION = "--"  # Before names that only stand behind a dot, options and fields: a variable may be called the same
 SHELL = "$"  # Before the name of a variable of the shell
 FILE = "<"  # Before the path of a file of options that a script may read
+RETURNED = "()"  # Behind the name of a function that returns a mapping
 STARTED = "="  # Before the name of an option that the script is started with
 _DEFAULTS = frozenset({"field", "option", "argument"})  # What says what a field or an argument is by default
 _READS_OPTIONS = re.compile(r"load|read|parse", re.IGNORECASE)  # In the name of what reads such a file
@@ -183,8 +184,20 @@ def open_entries(name: str) -> dict[str, Plain]:
 
 
 def _part(node: ast.Subscript, constants: Mapping[str, Plain]) -> Plain:
-    """Return what stands in a mapping under a name, or in a list: ``SETTINGS["rank"]``, ``os.environ["RANK"]``."""
-    key, name = literal(node.slice, constants), ast.unparse(node.value)
+    """Return what stands in a mapping under a name, or in a list: ``SETTINGS["rank"]``, ``os.environ["RANK"]``.
+
+    Of a mapping of mappings under a name that only a run tells, it is what all of them have.
+    """
+    name = ast.unparse(node.value)
+    try:
+        key = literal(node.slice, constants)
+    except ValueError:
+        whole = literal(node.value, constants)
+        parts = [part for part in whole.values() if isinstance(part, dict)] if isinstance(whole, dict) else []
+        if not isinstance(whole, dict) or not parts or len(parts) < len(whole):
+            raise
+        pairs = ((entry, [part.get(entry) for part in parts]) for entry in parts[0])
+        return {entry: of[0] if all(one == of[0] for one in of) else OfARun(entry) for entry, of in pairs}
     with suppress(LookupError):
         if name.removeprefix("os.") == "environ":
             return constants[f"{SHELL}{key}"]
@@ -230,8 +243,9 @@ def _compared(node: ast.Compare, constants: Mapping[str, Plain]) -> bool:
 def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     """Return a variable's default, that of a class's field, or either as a number: ``int(os.getenv("RANK", "8"))``."""
     called = ast.unparse(call.func)
-    if called == "dict":
-        return mapping(arguments_of(call), constants)
+    returned = constants.get(f"{last_name(call)}{RETURNED}")
+    if called == "dict" or returned is not None:
+        return mapping(arguments_of(call), constants) if returned is None else returned
     if _READS_OPTIONS.search(called) and call.args and (options := _options(call.args[0], constants)) is not None:
         return options
     if (reader := next((one for name, one in _CALLS.items() if f".{called}".endswith(f".{name}")), None)) is not None:

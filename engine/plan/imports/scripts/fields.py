@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import OPTION, STARTED, OfARun, literal
-from capacity_tui.engine.plan.imports.scripts.flow import SETTINGS, called
-from capacity_tui.engine.plan.imports.scripts.statements import assigned, fields_of, within
+from capacity_tui.engine.plan.imports.scripts.expressions import OPTION, RETURNED, STARTED, OfARun, literal
+from capacity_tui.engine.plan.imports.scripts.flow import SETTINGS, called, inside, local
+from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, assigned, fields_of, of_itself, within
 from capacity_tui.engine.plan.options.tools import Tool, option_name
 
 _PARSER = re.compile(r"(?:Argument|Trl)Parser$")  # What reads options into fields of the classes that it is given
@@ -79,6 +79,30 @@ def behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple
     for call in of_parsers:
         if called(call) == "add_argument":
             yield from _own_option(call, plain, defaults, None if is_open else changed)
+
+
+def of_functions(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
+    """Yield the mappings that functions of a script end with, and what objects set of themselves as they are made."""
+    of_objects: dict[str, list[Plain]] = {}
+    for function in (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)):
+        last = function.body[-1]
+        if isinstance(last, ast.Return) and isinstance(last.value, ast.Dict | ast.Name):
+            with suppress(ValueError):
+                if isinstance(value := literal(last.value, inside(function, constants, tree)), dict):
+                    yield f"{function.name}{RETURNED}", value
+        elif function.name == "__init__":
+            for name, value in of_itself(function, inside(function, constants, tree)):
+                of_objects.setdefault(name, []).append(value)
+    yield from ((name, values[-1]) for name, values in of_objects.items() if all(one == values[0] for one in values))
+
+
+def made_global(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
+    """Yield names of a script that a function of it gives a plain value, as ``global BATCH`` lets it."""
+    for function in ast.walk(tree):
+        if isinstance(function, FUNCTIONS):
+            names = {name for node in within(function) if isinstance(node, ast.Global) for name in node.names}
+            known = local(function, constants) if names else {}
+            yield from ((name, known[name]) for name in names if name in known)
 
 
 def _of_sections(constants: Mapping[str, Plain], fields: Mapping[str, int]) -> Iterator[tuple[str, Plain]]:

@@ -21,14 +21,20 @@ from capacity_tui.engine.plan.imports.scripts.expressions import (
     OfARun,
     literal,
 )
-from capacity_tui.engine.plan.imports.scripts.fields import behind_dots, constant_of, own_settings, parsed_into
+from capacity_tui.engine.plan.imports.scripts.fields import (
+    behind_dots,
+    constant_of,
+    made_global,
+    of_functions,
+    own_settings,
+    parsed_into,
+)
 from capacity_tui.engine.plan.imports.scripts.flow import (
     SETTINGS,
     called,
     changed_later,
     configured,
     inside,
-    local,
     maker_of,
     makers,
     names_behind,
@@ -36,7 +42,7 @@ from capacity_tui.engine.plan.imports.scripts.flow import (
     saved_to,
     unused,
 )
-from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, assigned, imported, parsed, within
+from capacity_tui.engine.plan.imports.scripts.statements import assigned, imported, parsed, within
 from capacity_tui.engine.plan.options.tools import Tool, tools
 
 _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
@@ -185,8 +191,9 @@ def constants_of(
         named = ((path, options(path)) for path in islice(paths, _MOST_FILES))
         constants |= {f"{FILE}{path}": read for path, read in named if isinstance(read, dict)}
     constants |= dict(behind_dots(tree, constants))
+    constants |= dict(of_functions(tree, {**constants, **dict(assigned(within(tree), constants))}))
     constants |= dict(assigned(within(tree), constants))
-    return constants | dict(_made_global(tree, constants))
+    return constants | dict(made_global(tree, constants))
 
 
 def _texts(tree: ast.AST) -> Iterator[str]:
@@ -203,15 +210,6 @@ def names_read(text: str) -> Set[str]:
     methods = {node: f"{called(maker)}.{called(node)}" if maker is not None else "" for node, maker in named}
     known = {node for node, method in methods.items() if (caller_of(_called(node)) or caller_of(method)) is not None}
     return names_behind(known, tree)
-
-
-def _made_global(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
-    """Yield names of a script that a function of it gives a plain value, as ``global BATCH`` lets it."""
-    for function in ast.walk(tree):
-        if isinstance(function, FUNCTIONS):
-            names = {name for node in within(function) if isinstance(node, ast.Global) for name in node.names}
-            known = local(function, constants) if names else {}
-            yield from ((name, known[name]) for name in names if name in known)
 
 
 def variables_set(text: str) -> Mapping[str, str]:

@@ -86,9 +86,15 @@ def fields_of(node: ast.ClassDef, outside: Mapping[str, Plain]) -> dict[str, Pla
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and method.name == _MAKES_FIELDS:
             own = {f"{_SELF}.{field}": value for field, value in fields.items()}
-            made = dict(assigned(within(_SelfNamed().visit(copy.deepcopy(method))), {**outside, **own}))
-            fields |= {name.partition(".")[2]: value for name, value in made.items() if name.startswith(f"{_SELF}.")}
+            made = of_itself(method, {**outside, **own})
+            fields |= {name.partition(".")[2]: value for name, value in made}
     return fields
+
+
+def of_itself(method: ast.AST, known: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
+    """Yield what a method sets of its object, as ``self.rank``."""
+    made = dict(assigned(within(_SelfNamed().visit(copy.deepcopy(method))), known))
+    return ((name, value) for name, value in made.items() if name.startswith(f"{_SELF}."))
 
 
 class _SelfNamed(ast.NodeTransformer):
