@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -130,3 +132,31 @@ def test_what_no_argument_asks_for_is_not_done(text: str, words: str):
 def test_one_of_several_models_is_named_wherever_it_stands(alone, command: str, chooses: str) -> None:
     (remark,) = alone("run.sh", f"{chooses.format(command)}\n").readings[0].unmodelled
     assert remark.why.startswith("one of Qwen3-")
+
+
+_STARTED = 'vllm serve ${MODEL:-$1} --max-model-len ${LENGTH:-4096} "${@:2}"\n'
+
+
+@pytest.mark.parametrize(
+    ("command", "model", "length", "requests"),
+    [
+        ("MODEL=Qwen/Qwen3-8B LENGTH=2048 bash serve.sh", "qwen3-8b", 2048, None),
+        ("env MODEL=Qwen/Qwen3-8B LENGTH=2048 ./serve.sh", "qwen3-8b", 2048, None),
+        ("bash serve.sh Qwen/Qwen3-8B --max-num-seqs 7", "qwen3-8b", 4096, 7),
+        ("sbatch --nodes=1 serve.sh Qwen/Qwen3-8B", "qwen3-8b", 4096, None),
+    ],
+)
+def test_a_script_has_the_variables_and_arguments_that_it_is_started_with(
+    alone, tmp_path: Path, command: str, model: str, length: int, requests: int | None
+) -> None:
+    (tmp_path / "serve.sh").write_text(_STARTED)
+    plan = alone("run.sh", f"{command}\n").plan
+    inference = plan.inference
+    assert (plan.model.name, inference.prompt_tokens + inference.output_tokens) == (model, length)
+    assert inference.concurrency == requests
+
+
+def test_variables_of_one_script_are_none_of_the_next(alone, tmp_path: Path) -> None:
+    (tmp_path / "serve.sh").write_text("vllm serve Qwen/Qwen3-8B --max-model-len ${LENGTH:-4096}\n")
+    imported = alone("run.sh", "LENGTH=2048 bash prepare.sh\nbash serve.sh\n")
+    assert imported.plan.inference.prompt_tokens + imported.plan.inference.output_tokens == 4096

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cache
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.plan.imports.scripts.shell_words import (
@@ -14,16 +13,16 @@ from capacity_tui.engine.plan.imports.scripts.shell_words import (
     Choices,
     Variables,
     Word,
-    branches_of,
     ends_line,
     joined,
+    numbered,
     outcomes,
     seen_of,
     slurm_variables,
     source_of,
     within_node,
 )
-from capacity_tui.engine.plan.imports.scripts.starting import PYTHON
+from capacity_tui.engine.plan.imports.scripts.starting import PYTHON, SHELLS, inner_script, set_for
 from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
@@ -31,16 +30,12 @@ if TYPE_CHECKING:
 
 _DEEPEST = 12  # Scripts within scripts and functions within functions that are followed
 
-_SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
-
-_RUN_INPUT = _SHELLS | {"sbatch", "ssh"}  # Programs that run a here-document as a script
+_RUN_INPUT = SHELLS | {"sbatch", "ssh"}  # Programs that run a here-document as a script
 
 _READ_IN = frozenset({".", "source"})  # Commands that read another script in
 _STARTS_SCRIPT = _RUN_INPUT | {"srun", "exec", "nohup"}
 
 _SCRIPT = re.compile(r".*\.(?:sh|bash|slurm|sbatch)", re.DOTALL)
-
-_PASSES = frozenset({"ssh", "tmux", "screen"})  # Programs that have a shell run a text of their arguments
 
 _WRITERS = frozenset({"cat", "tee"})  # Programs that write a here-document to a file as it is
 _APPLIES = frozenset({"kubectl", "oc"})  # Programs that take one for what is to run on a cluster
@@ -54,8 +49,6 @@ _REMARK = re.compile(r"`\s*#[^`\n]*`")  # Between options, where a comment would
 
 _PLACEHOLDER = re.compile(r"(?<==)<[^<>()\n]*>|(?<=\s)<[A-Za-z][\w.-]*>(?=\s)")
 """What a reader is to put in, as ``DATA=<path to data>`` and ``--port <port>``."""
-
-_LIST = re.compile(r"\([^\s()']+\)")  # Python in brackets, whose quotes are off before ``eval`` reads it again
 
 _END = "_END_OF_TEXT_"  # Of a here-document that stands for a text of another file
 
@@ -227,28 +220,32 @@ class _Reader(Choices):
                     self._assign(child)
                 own = own[at + 1 :]
                 break
+        named = ((child.child_by_field_name("name"), child) for child in own)
+        alone = {source_of(name): self._values(one.child_by_field_name("value")) for name, one in named if name}
         words = [word for part in ([name] if name else []) + parts for word in self.words(part)]
+        further, words = set_for(words)  # env NAME=value program
+        alone |= further
         if not words or self.shifts(words):
             return
         if words[0].text in self.functions and self.depth < _DEEPEST:
             self._within(words[1:]).run(words[0].text)
             return
-        inner = _inner_script(words)
+        inner = inner_script(words)
         if inner is not None and self.depth < _DEEPEST:
             self._within(()).read_inner(inner.text, inner.line)
             return
-        other = self._other_text(words) if self.depth < _DEEPEST else None
+        other, arguments = self._other_script(words) if self.depth < _DEEPEST else (None, [])
         if other is not None:
-            _Reader(self.values, 0, words[0].line, self.script, self.functions, self.depth + 1, self.other_script).read(
-                other
-            )
+            reader = self._within(arguments)
+            reader.first_line, reader.only_line = 0, words[0].line
+            reader.values = {**reader.values, **alone} if alone else reader.values
+            self.script.exported |= alone.keys()
+            reader.read(other)
             return
         if words[0].text == "srun":
             self._take(slurm_variables(joined(words), r"srun(?:\s.*)?"))
         shared = {name: joined(self.values[name]) for name in self.script.exported & self.values.keys()}
-        named = ((child.child_by_field_name("name"), child) for child in own)
-        alone = {source_of(name): joined(self._values(one.child_by_field_name("value"))) for name, one in named if name}
-        self.script.environments[words[0].line] = shared | alone
+        self.script.environments[words[0].line] = shared | {name: joined(values) for name, values in alone.items()}
         self.script.commands.append(tuple(words))
 
     def run(self, name: str) -> None:
@@ -263,21 +260,24 @@ class _Reader(Choices):
         self.read(text)
 
     def _within(self, arguments: Sequence[Word]) -> _Reader:
-        numbered = {str(index): (word,) for index, word in enumerate(arguments, 1)}
-        values = {**self.values, **numbered, "@": tuple(arguments), "*": tuple(arguments)} if arguments else self.values
+        values = {**self.values, **numbered(arguments)} if arguments else self.values
         return _Reader(
             values, self.first_line, self.only_line, self.script, self.functions, self.depth + 1, self.other_script
         )
 
-    def _other_text(self, words: Sequence[Word]) -> str | None:
-        """Return the text of the script that a command reads in or starts; None where it does neither."""
+    def _other_script(self, words: Sequence[Word]) -> tuple[str | None, Sequence[Word]]:
+        """Return the text of the script that a command reads in or starts, and what that is given; None for others."""
         called = words[0].text.rpartition("/")[2]
         rest = words[1:] if called in _STARTS_SCRIPT else words[:1]
         written = {file.name.removeprefix("./"): file.text for file in self.script.files}
         if text := next((written[name] for word in rest if (name := word.text.removeprefix("./")) in written), None):
-            return text
-        named = words[1:2] if called in _READ_IN else [word for word in rest if _SCRIPT.fullmatch(word.text)]
-        return self.other_script(named[0].text) if named and self.other_script is not None else None
+            return text, ()
+        if called in _READ_IN:
+            return (self.other_script(words[1].text) if words[1:] and self.other_script else None), ()
+        at = next((at for at, word in enumerate(words) if word in rest and _SCRIPT.fullmatch(word.text)), None)
+        if at is None or self.other_script is None:
+            return None, ()
+        return self.other_script(words[at].text), words[at + 1 :]
 
     def _redirected(self, node: Node) -> None:
         body = node.child_by_field_name("body")
@@ -316,7 +316,7 @@ class _Reader(Choices):
 
     def _branches(self, node: Node) -> None:
         """Read the branches that are taken, or may be; what these make of a variable is noted where they differ."""
-        tests, bodies = branches_of(node)
+        tests, bodies = _branches_of(node)
         is_open, before, ways = any(map(self.asks_argument, tests)), dict(self.values), [dict(self.values)]
         is_open |= any(self.depends_on(test, self.script.choices) for test in tests)
         is_over = False
@@ -382,19 +382,12 @@ _STATEMENTS: Mapping[str, Callable[[_Reader, Node], None]] = {
 }
 
 
-def _inner_script(words: Sequence[Word]) -> Word | None:
-    """Return the script that a shell is given as an argument; None where it is given none."""
-    if words[0].text == "eval":
-        texts = (f"'{word.text}'" if _LIST.fullmatch(word.text) else word.text for word in words[1:])
-        return Word(" ".join(texts), words[0].line)
-    if words[0].text.rpartition("/")[2] in _PASSES:
-        return next((word for word in reversed(words) if word.quoted and " " in word.text), None)
-    shell = next((at for at, word in enumerate(words) if word.text.rpartition("/")[2] in _SHELLS), None)
-    if shell is None:
-        return None
-    # Behind --entrypoint of a container the image comes first.
-    is_image = shell > 0 and words[shell - 1].text == "--entrypoint"
-    rest = words[shell + 1 + is_image :]
-    options = list(takewhile(lambda word: word.text.startswith("-"), rest))
-    is_given = any(word.text.endswith("c") for word in options) and len(rest) > len(options)
-    return rest[len(options)] if is_given else None
+def _branches_of(node: Node) -> tuple[list[Node], list[list[Node]]]:
+    """Return the conditions of an ``if`` and its branches, one more where it ends with ``else``."""
+    parts = [child for child in node.named_children if child.type not in {"elif_clause", "else_clause"}]
+    tests, bodies = parts[:1], [parts[1:]]
+    for child in node.named_children[len(parts) :]:
+        is_last = child.type == "else_clause"
+        tests += [] if is_last else child.named_children[:1]
+        bodies.append(child.named_children[0 if is_last else 1 :])
+    return tests, bodies

@@ -42,14 +42,16 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 _DEFAULTS = frozenset({":-", "-", ":=", "="})  # Signs between a variable and what stands for it where it is not set
 _ASSIGNED = frozenset({":=", "="})  # Those that set the variable to it, as : "${MODEL:=gpt2}"
 _ONLY_SET = frozenset({":+", "+"})  # Signs between a variable and what stands there only where it is set
-_NAME = re.compile(r"\$\{?(\w+|[@*])(?:\[[@*]\])?\}?")
+_NAME = re.compile(r"\$\{?(\w+|#|[@*](?::\d+)?)(?:\[[@*]\])?\}?")
 
 _REQUIRED = re.compile(r"(?<=\w):?\?.*(?=\}$)", re.DOTALL)  # What is told where a variable is not set: ``:?not set``
 _ENTRY, _ALONE = "subscript", 3  # An entry of an array, and the parts of one that nothing stands for: ``${`` it ``}``
 
 _SEEN, _MOST_OF_NODE = "nvidia-smi", 8  # What stands for the devices of a node, which has so many as a rule
 _SEES = re.compile(r"(?:\$\(|`)\s*nvidia-smi\b[^`]*\|\s*wc\s+-l\s*[)`]|.*\btorch\.cuda\.device_count\(\).*", re.DOTALL)
-_EVERY = re.compile(r"\$(?:@|\{@\}$|\{.*\[@\])", re.DOTALL)  # All arguments or entries, which stay apart in quotes
+_EVERY = re.compile(
+    r"\$(?:@|\{@(?::\d+)?\}$|\{.*\[@\])", re.DOTALL
+)  # All arguments or entries, which stay apart in quotes
 
 _BLANK = re.compile(r"(?:\s|\\\n)+")  # Before a variable in quotes, which the grammar counts to the variable
 
@@ -134,8 +136,7 @@ class Variables:
             return False
         if given := self.values.get("@"):
             count = next((int(word.text) for word in words[1:] if word.text.isdigit()), 1)
-            numbered = {str(at): tuple(given[at + count - 1 :][:1]) for at in range(1, len(given) + 1)}
-            self.values.update({"@": given[count:], "*": given[count:], **numbered})
+            self.values.update(dict.fromkeys(numbered(given), ()) | numbered(given[count:]))
         return True
 
     def _string(self, node: Node) -> list[Word]:
@@ -223,6 +224,14 @@ def calculated(node: ast.expr) -> int:
         with suppress(ZeroDivisionError, RecursionError):
             return _OPERATORS[type(node.op)](calculated(node.left), calculated(node.right))
     raise ValueError(type(node).__name__)
+
+
+def numbered(arguments: Sequence[Word]) -> dict[str, tuple[Word, ...]]:
+    """Return the variables that arguments of a script or a function stand in: each, all, and all from one on."""
+    given = tuple(arguments)
+    behind = {f"@:{at}": given[at - 1 :] for at in range(1, len(given) + 2)}
+    single = {str(at): (word,) for at, word in enumerate(given, 1)}
+    return {"@": given, "*": given, "#": (Word(str(len(given)), 0),), **single, **behind}
 
 
 def _parts(word: Word, is_split: bool) -> Iterator[Word]:
@@ -361,17 +370,6 @@ class Choices(Variables):
         first, step, last = counted.group(*((1, 3, 2) if counted[1] else (4, 5, 6)))
         numbers = range(int(first or 1), int(last) + 1, int(step or 1) or 1)
         return [Word(str(number), words[0].line) for number in numbers[:_MOST_TURNS]]
-
-
-def branches_of(node: Node) -> tuple[list[Node], list[list[Node]]]:
-    """Return the conditions of an ``if`` and its branches, one more where it ends with ``else``."""
-    parts = [child for child in node.named_children if child.type not in {"elif_clause", "else_clause"}]
-    tests, bodies = parts[:1], [parts[1:]]
-    for child in node.named_children[len(parts) :]:
-        is_last = child.type == "else_clause"
-        tests += [] if is_last else child.named_children[:1]
-        bodies.append(child.named_children[0 if is_last else 1 :])
-    return tests, bodies
 
 
 def outcomes(ways: Sequence[_State]) -> Iterator[tuple[str, tuple[str, ...]]]:

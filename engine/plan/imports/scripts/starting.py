@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,15 @@ _WHOLE_PATH = r"(?<![\w./-]){}/?(?![\w./-])"  # That alone: what lies below it h
 _IMAGE_FILE = "dockerfile"
 
 SCRIPT = re.compile(r".*\.py")
+
+
+SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
+
+_PASSES = frozenset({"ssh", "tmux", "screen"})  # Programs that have a shell run a text of their arguments
+
+_LIST = re.compile(r"\([^\s()']+\)")  # Python in brackets, whose quotes are off before ``eval`` reads it again
+
+_SETS, _SET = "env", re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)  # What sets variables for a program, and one
 
 
 @cache
@@ -345,3 +354,29 @@ def _replaced(data: Plain, path: re.Pattern[str], by: str) -> Plain:
 
 def _texts(value: Plain) -> Iterator[str]:
     return (part for part in (value if isinstance(value, list) else []) if isinstance(part, str))
+
+
+def set_for(words: Sequence[Word]) -> tuple[dict[str, tuple[Word, ...]], list[Word]]:
+    """Return the variables that ``env`` sets for a program, and the words of that; others as they are."""
+    if not words or words[0].text.rpartition("/")[2] != _SETS:
+        return {}, [*words]
+    pairs = [(_SET.fullmatch(word.text), word) for word in takewhile(lambda word: _SET.fullmatch(word.text), words[1:])]
+    return {match[1]: (replace(word, text=match[2]),) for match, word in pairs if match}, [*words[len(pairs) + 1 :]]
+
+
+def inner_script(words: Sequence[Word]) -> Word | None:
+    """Return the script that a shell is given as an argument; None where it is given none."""
+    if words[0].text == "eval":
+        texts = (f"'{word.text}'" if _LIST.fullmatch(word.text) else word.text for word in words[1:])
+        return Word(" ".join(texts), words[0].line)
+    if words[0].text.rpartition("/")[2] in _PASSES:
+        return next((word for word in reversed(words) if word.quoted and " " in word.text), None)
+    shell = next((at for at, word in enumerate(words) if word.text.rpartition("/")[2] in SHELLS), None)
+    if shell is None:
+        return None
+    # Behind --entrypoint of a container the image comes first.
+    is_image = shell > 0 and words[shell - 1].text == "--entrypoint"
+    rest = words[shell + 1 + is_image :]
+    options = list(takewhile(lambda word: word.text.startswith("-"), rest))
+    is_given = any(word.text.endswith("c") for word in options) and len(rest) > len(options)
+    return rest[len(options)] if is_given else None
