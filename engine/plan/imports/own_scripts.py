@@ -22,6 +22,7 @@ from capacity_tui.engine.plan.imports.scripts import (
     calls,
     is_python,
     names_read,
+    own_values,
     settings_alone,
     variables_set,
 )
@@ -48,6 +49,7 @@ _ADAPTS = frozenset({"peft", "adapting"})  # What puts adapters on one
 _TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
 _TRAINERS = "trainers"  # What trains in Python
 _LOOP = "pytorch"  # What says how a loop of a script's own trains, which no trainer takes
+_TRAINER = "trainer"  # What trains there and has no option for how long its sequences are
 _LEARNS = re.compile(r"\bbackward\(|\.(?:old_)?fit\(")  # What such a loop calls, or what takes its batches
 _JOB = "sagemaker_training"  # What runs a script on machines, likewise
 _SPREADS = "fsdp"  # What spreads a model, which alone is nothing of a run
@@ -91,6 +93,7 @@ def read_calls(text: str, name: str, environment: Mapping[str, str]) -> list[Rea
     if not readings and (settings := _settings_of_tool(text, name)) is not None:
         return [settings]
     _loaded_alike(text, readings)
+    _read_by_name(text, script, {}, environment, readings)
     if any(reading.tool.id == _ENGINE for reading in readings) and _UNSAMPLED.fullmatch(text):
         readings.append(started(Reading(name, tool(_SAMPLING)), _SAMPLED))
     readings = list(first_calls(_without_loops(readings, text)))
@@ -210,6 +213,7 @@ def own_script(command: Command, name: str, texts: Mapping[str, str]) -> tuple[s
     ]
     readings = _without_loops([started(reading, called) for reading, called in made], text)
     _loaded_alike(text, readings)
+    _read_by_name(text, path, given, command.environment, readings, named_options(command, readings))
     _frozen(text, readings)
     return text, readings
 
@@ -224,6 +228,34 @@ def named_options(command: Command, readings: Sequence[Reading]) -> Reading:
     reading = read_document(replace(document, data=named), owner)
     reading.settings = [setting for setting in reading.settings if setting.field not in given]
     return reading
+
+
+def _read_by_name(
+    text: str,
+    script: Path,
+    given: Mapping[str, Plain],
+    environment: Mapping[str, str],
+    readings: Sequence[Reading],
+    named: Reading | None = None,
+) -> None:
+    """Add what a script reads itself by names of which no call says anything: of a loop all, of a trainer the length.
+
+    Args:
+        named: what options say by their names that the script is started with.
+    """
+    called = {reading.tool.id for reading in readings}
+    wanted = {*(_TRAINS if _LOOP in called else ()), Key.TRAINING_SEQ_LEN} if called & {_LOOP, _TRAINER} else set()
+    settings = [one for reading in (*readings, *([named] if named else [])) for one in reading.settings]
+    there = {one.field for one in settings if one.level == "said" or one.field == Key.TRAINING_SEQ_LEN}
+    wanted -= {*there, *(Key.TRAINING_SEQ_LEN for field in there if field.endswith("_length"))}
+    if not wanted:
+        return
+    values = own_values(text, given, environment, partial(module_text, script), partial(options_alongside, script))
+    lines = {name: re.search(rf"\b{name}\b", text) for name in values}
+    places = {(f"--{name}",): text.count("\n", 0, match.start()) + 1 for name, match in lines.items() if match}
+    document = Document({f"--{name}": value for name, value in values.items()}, str(script), places)
+    read = named_options(Command(document), readings).settings
+    readings[-1].settings += [one for one in read if one.level == "said" and one.field in wanted]
 
 
 def trains_by_name(command: Command, reading: Reading) -> bool:

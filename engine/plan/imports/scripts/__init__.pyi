@@ -5,6 +5,7 @@ from .commands import options_kept as options_kept
 from .commands import tool_commands as tool_commands
 from .expressions import FurtherOptions as FurtherOptions
 from .expressions import OfARun as OfARun
+from .fields import variables_set as variables_set
 from .manifests import Manifest as Manifest
 from .manifests import manifest_of as manifest_of
 from .processes import machines_asked_for as machines_asked_for
@@ -14,8 +15,8 @@ from .python import assignments as assignments
 from .python import calls as calls
 from .python import is_python as is_python
 from .python import names_read as names_read
+from .python import own_values as own_values
 from .python import settings_alone as settings_alone
-from .python import variables_set as variables_set
 from .shell import Script as Script
 from .shell import read_script as read_script
 from .shell_words import slurm_device as slurm_device

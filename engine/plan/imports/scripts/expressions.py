@@ -117,11 +117,14 @@ def _formatted(node: ast.JoinedStr, constants: Mapping[str, Plain]) -> str:
     return "".join(str(literal(part, constants)) for part in parts)
 
 
-def _number(node: ast.BinOp, constants: Mapping[str, Plain]) -> int:
-    """Return what is calculated of numbers, and of names that stand for some: ``max_length * 2``."""
+def _number(node: ast.BinOp, constants: Mapping[str, Plain]) -> Plain:
+    """Return what is calculated of numbers, and of names that stand for some: ``max_length * 2``; lists are joined."""
     with suppress(ValueError):
         return calculated(node)
     values = [literal(part, constants) for part in (node.left, node.right)]
+    first, second = values
+    if isinstance(node.op, ast.Add) and isinstance(first, list) and isinstance(second, list):
+        return [*first, *second]
     left, right = (ast.Constant(value if isinstance(value, int) else None) for value in values)
     return calculated(ast.BinOp(left, node.op, right))
 

@@ -7,15 +7,20 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import OPTION, RETURNED, STARTED, OfARun, literal
+from capacity_tui.engine.plan.imports.scripts.expressions import FILE, OPTION, RETURNED, STARTED, OfARun, literal
 from capacity_tui.engine.plan.imports.scripts.flow import SETTINGS, called, inside, local
 from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, assigned, fields_of, of_itself, within
 from capacity_tui.engine.plan.options.tools import Tool, option_name
 
 _PARSER = re.compile(r"(?:Argument|Trl)Parser$")  # What reads options into fields of the classes that it is given
+
+
+_READ = re.compile(
+    r"""\.([A-Za-z_]\w*)(?!\w*\()|\[["'](\w+)["']\]|\bget\(["'](\w+)["']"""
+)  # What reads a value by name
 
 
 class OwnSettings(NamedTuple):
@@ -140,3 +145,37 @@ def _own_option(
 def constant_of(node: ast.expr) -> object:
     """Return what a constant is; None for what is none."""
     return node.value if isinstance(node, ast.Constant) else None
+
+
+def variables_set(text: str) -> Mapping[str, str]:
+    """Return the variables of the shell that a script sets itself: ``os.environ["CUDA_VISIBLE_DEVICES"] = "0"``."""
+    tree = ast.parse(text)
+    constants = dict(assigned(within(tree), {}))
+    variables: dict[str, str] = {}
+    for node in ast.walk(tree):
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(target, ast.Subscript) and ast.unparse(target.value).removeprefix("os.") == "environ":
+            with suppress(ValueError):
+                variables[str(constant_of(target.slice))] = str(literal(cast("ast.Assign", node).value, constants))
+    return variables
+
+
+def values_by_name(text: str, constants: Mapping[str, Plain]) -> Mapping[str, Plain]:
+    """Return what a script reads behind a dot or in brackets: its own options, and entries of files of options.
+
+    An entry that stands in several places with different values is left out.
+    """
+    values: dict[str, list[Plain]] = {}
+    for key, value in constants.items():
+        if key.startswith(FILE):
+            for name, entry in _entries(value):
+                values.setdefault(name, []).append(entry)
+    named = {name: of[0] for name, of in values.items() if all(one == of[0] for one in of)}
+    own = {key.removeprefix(OPTION): value for key, value in constants.items() if key.startswith(OPTION)}
+    read = {name for match in _READ.finditer(text) for name in match.groups() if name}
+    return {name: value for name, value in {**named, **own}.items() if name in read and not isinstance(value, OfARun)}
+
+
+def _entries(data: Plain) -> Iterator[tuple[str, Plain]]:
+    for name, value in data.items() if isinstance(data, dict) else ():
+        yield from _entries(value) if isinstance(value, dict) else [(name, value)]

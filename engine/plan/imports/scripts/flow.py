@@ -21,7 +21,9 @@ _COMPILES = "torch.compile"
 
 _BRANCHES = (ast.If, ast.IfExp)
 
-_TURNS_ON = frozenset({"gradient_checkpointing_enable", _COMPILES})  # Calls that change a model itself
+_TURNS_ON = frozenset(
+    {"gradient_checkpointing_enable", "enable_gradient_checkpointing", _COMPILES}
+)  # Calls that change a model itself
 
 SETTINGS = re.compile(r"(?:Config|Arguments)$")  # What is called to make settings, which do nothing themselves
 

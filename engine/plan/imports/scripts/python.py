@@ -23,11 +23,11 @@ from capacity_tui.engine.plan.imports.scripts.expressions import (
 )
 from capacity_tui.engine.plan.imports.scripts.fields import (
     behind_dots,
-    constant_of,
     made_global,
     of_functions,
     own_settings,
     parsed_into,
+    values_by_name,
 )
 from capacity_tui.engine.plan.imports.scripts.flow import (
     SETTINGS,
@@ -196,6 +196,17 @@ def constants_of(
     return constants | dict(made_global(tree, constants))
 
 
+def own_values(
+    text: str,
+    given: Mapping[str, Plain],
+    environment: Mapping[str, str],
+    module: Callable[[str], str | None],
+    options: Callable[[str], Plain],
+) -> Mapping[str, Plain]:
+    """Return the plain values that a script reads by name, for the same arguments as ``calls``."""
+    return values_by_name(text, constants_of(configured(ast.parse(text)), given, environment, module, options))
+
+
 def _texts(tree: ast.AST) -> Iterator[str]:
     """Yield the texts that stand in a script."""
     return (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
@@ -210,19 +221,6 @@ def names_read(text: str) -> Set[str]:
     methods = {node: f"{called(maker)}.{called(node)}" if maker is not None else "" for node, maker in named}
     known = {node for node, method in methods.items() if (caller_of(_called(node)) or caller_of(method)) is not None}
     return names_behind(known, tree)
-
-
-def variables_set(text: str) -> Mapping[str, str]:
-    """Return the variables of the shell that a script sets itself: ``os.environ["CUDA_VISIBLE_DEVICES"] = "0"``."""
-    tree = ast.parse(text)
-    constants = dict(assigned(within(tree), {}))
-    variables: dict[str, str] = {}
-    for node in ast.walk(tree):
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if isinstance(target, ast.Subscript) and ast.unparse(target.value).removeprefix("os.") == "environ":
-            with suppress(ValueError):
-                variables[str(constant_of(target.slice))] = str(literal(cast("ast.Assign", node).value, constants))
-    return variables
 
 
 def _sources(tree: ast.AST) -> Iterator[tuple[str, str]]:

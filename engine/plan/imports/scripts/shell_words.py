@@ -68,13 +68,13 @@ _PART = re.compile(r"(?:\$\([^()]*\)|\S)+")  # A word of a text; what a program 
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SLURM: Mapping[str, tuple[str, ...]] = {
     r"--nodes[= ]|-N ?": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
-    r"--(?:gres=gpu|gpus-per-node)(?:[:=][\w.-]*?)??[:=]": ("SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"),
+    r"--(?:gres=[\"']?gpu|gpus-per-node)(?:[:=][\w.-]*?)??[:=]": ("SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"),
     r"--ntasks-per-node[= ]": ("SLURM_NTASKS_PER_NODE",),
 }
 """Variables of a Slurm job, by the options that set them."""
 
 _SLURM_DEVICE = re.compile(
-    r"^#SBATCH\s+(?:--gres=gpu|--gpus(?:-per-(?:node|task))?|-G)[:= ]\s*([A-Za-z][\w.-]*):\d", re.MULTILINE
+    r"^#SBATCH\s+(?:--gres=[\"']?gpu|--gpus(?:-per-(?:node|task))?|-G)[:= ]\s*([A-Za-z][\w.-]*):\d", re.MULTILINE
 )
 
 

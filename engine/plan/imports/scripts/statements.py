@@ -128,7 +128,8 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
     """Yield names that some statements give a plain value, or one that only a run tells where they had one before."""
     known = dict(constants)
     sometimes, never = set[ast.AST](), set[ast.AST]()  # what only a run tells whether it is done, and what never is
-    either = set[ast.AST]()  # what is done where a condition holds, or where it does not
+    either: dict[ast.AST, int] = {}  # what is done where a condition holds, or where it does not, by its branch
+    branches: dict[str, int] = {}  # the branches in which names were given their values
     repeated = set[ast.AST]()  # what is done again and again
     for node in nodes:
         if isinstance(node, ast.For | ast.While):
@@ -136,7 +137,8 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
         if isinstance(node, ast.If | ast.Try | ast.For):
             decided = holds(node, known)
             sometimes |= {*ast.walk(node)} if decided is None else set()
-            either |= {*ast.walk(node)} if decided is None and isinstance(node, ast.If) else set()
+            for branch in (node.body, node.orelse) if decided is None and isinstance(node, ast.If) else ():
+                either |= {part: id(branch) for statement in branch for part in ast.walk(statement)}
             left_out = () if decided is None or not isinstance(node, ast.If) else node.orelse if decided else node.body
             never |= {part for statement in left_out for part in ast.walk(statement)}
         if node in never:
@@ -164,7 +166,8 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
                 continue
             try:
                 value = literal(expression, before)
-                chosen = node in either and name in known
+                chosen = node in either and name in known and branches.get(name) != either[node]
+                branches[name] = either.get(node, 0)
                 known[name] = _either(known[name], value, expression) if chosen else value
             except ValueError:
                 if is_made_of_itself:  # model = load(model): what it was given counts
