@@ -201,3 +201,50 @@ def test_a_loop_computes_in_the_type_that_its_model_is_loaded_in_unless_it_casts
     imported = alone("train.py", text)
     assert imported.plan.training.precision == precision
     assert not any("given by no file" in guess for guess in imported.guesses if "precision" in guess)
+
+
+_BY_NAME = (
+    "import torch\nfrom torch.nn.functional import log_softmax\nfrom transformers import AutoModelForCausalLM\n"
+    "from dataclasses import dataclass\n"
+    "@dataclass\nclass Settings:\n    name: str = 'Qwen/Qwen2.5-7B'\n    micro_batch_size: int = 4\n"
+    "    gradient_accumulation_steps: int = 8\n    max_seq_len: int = 1024\n"
+    "settings = Settings()\nmodel = AutoModelForCausalLM.from_pretrained(settings.name)\n"
+    "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)\n"
+    "for part in range(settings.gradient_accumulation_steps):\n"
+    "    update(model, settings.micro_batch_size, settings.max_seq_len)\noptimizer.step()\n"
+)
+
+
+def test_what_a_loop_reads_by_name_counts_where_no_call_says_it(alone) -> None:
+    plan = alone("train.py", _BY_NAME).plan
+    training = plan.training
+    assert (training.micro_batch, training.global_batch, training.seq_len) == (4, 4 * 8 * 8, 1024)
+    assert training.loss is None
+
+
+def test_a_name_that_a_script_never_reads_does_not_count(alone) -> None:
+    text = _BY_NAME.replace("settings.micro_batch_size, settings.max_seq_len", "1")
+    assert alone("train.py", text).settings.get("training.seq_len") is None
+
+
+def test_an_option_that_a_script_is_started_with_goes_before_what_it_has_by_default(alone, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(_BY_NAME)
+    plan = alone("run.sh", "python train.py --seq_len 512 --grad_accum 2\n").plan
+    assert (plan.training.seq_len, plan.training.global_batch) == (512, 4 * 2 * 8)
+
+
+def test_a_loop_that_takes_the_loss_of_logits_holds_them_whatever_its_library_would_do(alone) -> None:
+    text = (
+        "import torch\nfrom unsloth import FastLanguageModel\nimport torch.nn.functional as F\n"
+        "model, tokenizer = FastLanguageModel.from_pretrained('unsloth/Qwen3-4B', load_in_4bit=True)\n"
+        "model = FastLanguageModel.get_peft_model(model, r=16)\n"
+        "optimizer = torch.optim.AdamW(model.parameters())\n{}loss.backward()\noptimizer.step()\n"
+    )
+    assert alone("train.py", text.format("loss = model(1, labels=1).loss\n")).plan.training.loss == "fused"
+    taken = "loss = F.log_softmax(model(1).logits, -1).mean()\n"
+    assert alone("train.py", text.format(taken)).plan.training.loss == "standard"
+
+
+def test_a_loop_that_casts_is_not_said_to_compute_in_32_bits(alone) -> None:
+    text = _BY_NAME.replace("settings = Settings()", "settings = Settings()\nkind = torch.float16 if half else None")
+    assert "training.precision" not in alone("train.py", text.replace("AutoModel", "OwnModel")).settings

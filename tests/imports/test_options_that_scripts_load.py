@@ -147,3 +147,28 @@ def test_what_entries_of_a_table_differ_in_stays_open(alone) -> None:
     )
     assert imported.is_fragment
     assert imported.plan.value("training.micro_batch") == 2
+
+
+def test_the_length_that_a_file_of_options_has_for_a_script_counts(alone, tmp_path: Path) -> None:
+    (tmp_path / "main.yaml").write_text("train: {max_seq_len: 512, arguments: {per_device_train_batch_size: 2}}\n")
+    text = (
+        "from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n"
+        "config = load_config('main.yaml')\npart = config.train\n"
+        "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\ndata = cut(data, part.max_seq_len)\n"
+        "Trainer(model=model, args=TrainingArguments(**part.arguments), train_dataset=data).train()\n"
+    )
+    training = alone("train.py", text).plan.training
+    assert (training.seq_len, training.micro_batch) == (512, 2)
+
+
+def test_lists_are_joined_in_one_branch_of_what_only_a_run_decides(alone) -> None:
+    text = (
+        f"import argparse\n{LIBRARIES}parser.add_argument('--base', default=None)\n"
+        "parser.add_argument('--wide', action=argparse.BooleanOptionalAction, default=True)\n"
+        "arguments = parser.parse_args()\nmodel = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\n"
+        "if os.path.exists('adapter'):\n    pass\nelse:\n    names = ['q_proj', 'k_proj', 'v_proj', 'o_proj']\n"
+        "    if arguments.wide:\n        names += ['gate_proj', 'up_proj', 'down_proj']\n"
+        "    adapters = LoraConfig(r=8, target_modules=names)\n"
+        "SFTTrainer(model=model, args=SFTConfig(), peft_config=adapters).train()\n"
+    )
+    assert alone("train.py", text).plan.training.adapter.targets == "all"

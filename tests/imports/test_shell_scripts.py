@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capacity_tui.engine.plan.imports import import_plan
 from capacity_tui.engine.plan.imports.scripts.shell import read_script
 
 
@@ -160,3 +161,20 @@ def test_variables_of_one_script_are_none_of_the_next(alone, tmp_path: Path) -> 
     (tmp_path / "serve.sh").write_text("vllm serve Qwen/Qwen3-8B --max-model-len ${LENGTH:-4096}\n")
     imported = alone("run.sh", "LENGTH=2048 bash prepare.sh\nbash serve.sh\n")
     assert imported.plan.inference.prompt_tokens + imported.plan.inference.output_tokens == 4096
+
+
+def test_what_a_program_prints_is_one_word_however_many_brackets_it_has(alone) -> None:
+    text = (
+        "TOKENS=$(python3 -c \"import json; print(json.load(open('$DATA'))['tokens'])\")\n"
+        'LINE="accelerate launch --num_processes 2 own/train.py --model_name_or_path Qwen/Qwen3-8B --tokens $TOKENS '
+        '--per_device_train_batch_size 3 --num_train_epochs 2"\neval $LINE\n'
+    )
+    assert alone("run.sh", text).plan.training.micro_batch == 3
+
+
+@pytest.mark.parametrize("quote", ["", '"', "'"])
+def test_devices_of_a_job_may_stand_in_quotes(tmp_path: Path, quote: str) -> None:
+    text = f"#!/bin/bash\n#SBATCH --gres={quote}gpu:a6000:2{quote}\nvllm serve Qwen/Qwen3-8B -tp $SLURM_GPUS_ON_NODE\n"
+    (tmp_path / "run.sh").write_text(text)
+    plan = import_plan([str(tmp_path / "run.sh")]).plan
+    assert (plan.hardware.name, plan.parallelism.tp) == ("rtx-a6000", 2)

@@ -50,10 +50,16 @@ _TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
 _TRAINERS = "trainers"  # What trains in Python
 _LOOP = "pytorch"  # What says how a loop of a script's own trains, which no trainer takes
 _TRAINER = "trainer"  # What trains there and has no option for how long its sequences are
-_LEARNS = re.compile(r"\bbackward\(|\.(?:old_)?fit\(")  # What such a loop calls, or what takes its batches
+_CASTS = re.compile(r"autocast\(|\.half\(|\bamp\.|mixed_precision|(?<!dtype=torch\.)(?<!dtype=torch\.b)float16")
+"""What computes in a shorter type than that of the model."""
+_LOSS = re.compile(r"log_softmax\(|cross_entropy\(")  # What a script takes its loss by itself of whole logits
+_LEARNS = re.compile(
+    r"\bbackward\(|optimizer\.step\(|\.(?:old_)?fit\("
+)  # What such a loop calls, or what takes its batches
 _JOB = "sagemaker_training"  # What runs a script on machines, likewise
 _SPREADS = "fsdp"  # What spreads a model, which alone is nothing of a run
-_AROUND = frozenset({_LOOP, _SPREADS, "sentence_transformers", "deepspeed_engine"})  # What takes them, or spreads them
+_AROUND = frozenset({_LOOP, _SPREADS, "sentence_transformers", "deepspeed_engine", "unsloth"})
+"""What takes them, loads for them, or spreads them."""
 LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", "compiling", _TOKENIZING})
 """What scripts call that only load a model, or change it for another that trains it."""
 
@@ -115,7 +121,20 @@ def _without_loops(readings: Sequence[Reading], text: str) -> list[Reading]:
     """Leave out what batches and optimizers of a script's own say where a trainer says it, or nothing learns."""
     others = {reading.tool.id for reading in readings} - _AROUND
     counts = others <= LOADS | _ADAPTS and _LEARNS.search(text) is not None
-    return [reading for reading in readings if counts or reading.tool.id != _LOOP]
+    loops = [reading for reading in readings if reading.tool.id == _LOOP]
+    if not counts:
+        return [reading for reading in readings if reading not in loops]
+    for loop in loops:
+        kept = [one for one in loop.settings if one.field != "precision_alone" or _CASTS.search(text) is None]
+        loop.settings = [*kept, *_taken_loss(text, loop.file)]
+    return [*readings]
+
+
+def _taken_loss(text: str, name: str) -> Iterator[ImportedSetting]:
+    """Yield how a loop takes its loss where it does so itself: whatever its tools would do, of logits that are held."""
+    if (match := _LOSS.search(text)) is not None:
+        place = Place(name, text.count("\n", 0, match.start()) + 1, match[0].rstrip("("))
+        yield ImportedSetting(Key.TRAINING_LOSS, "standard", place, match[0].rstrip("("), _LOOP)
 
 
 def _settings_of_tool(text: str, name: str) -> Reading | None:

@@ -63,7 +63,8 @@ _COUNTED = re.compile(
 )
 """How many a list has, counted by programs: ``$(echo $CUDA_VISIBLE_DEVICES | awk -F',' '{print NF}')``."""
 _WHICH = re.compile(r"\$\(\s*(?:which|command\s+-v)\s+([\w.-]+)\s*\)")  # A program, as another one finds it
-_PART = re.compile(r"(?:\$\([^()]*\)|\S)+")  # A word of a text; what a program prints, as ``$(hostname -i)``, is one
+_INNER = r"(?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*"  # What stands in brackets, with others in it
+_PART = re.compile(rf"(?:\$\({_INNER}\)|\S)+")  # A word of a text; what a program prints, as ``$(hostname -i)``, is one
 
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SLURM: Mapping[str, tuple[str, ...]] = {
