@@ -358,6 +358,9 @@ def accelerators(value: Plain) -> dict[str, object]:
     parts = str(_first(value)).replace("!", "").split(":") if value else []  # H100!: of Modal, no better one
     names = [part for part in parts if part.casefold() not in _MAKERS and not _SIZE_OR_COUNT.fullmatch(part)]
     counts = [part for part in parts if part.partition("..")[0].isdigit()]
+    if not names and len(parts) > len(counts) > 0:
+        why = f"a device of {', '.join(part for part in parts if part not in counts)}: --gpu says which"
+        raise UnmodelledError(why, {"per_process": int(counts[0].partition("..")[0])})
     if not names:
         raise UnreadError("a device and its number, such as H100:8")
     return {Key.HARDWARE_NAME: names[0], "per_process": int(counts[0].partition("..")[0]) if counts else 1}

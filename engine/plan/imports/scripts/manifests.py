@@ -15,6 +15,17 @@ from pathlib import Path
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_text, read_yaml
 from capacity_tui.engine.errors import CapacityError, Place
+from capacity_tui.engine.plan.imports.scripts.charts import (
+    below,
+    counts_of,
+    devices_of,
+    held_texts,
+    image_of,
+    served,
+    served_by_chart,
+    variables_in,
+    words_of,
+)
 from capacity_tui.engine.plan.imports.scripts.shell import filled_text
 from capacity_tui.engine.plan.imports.scripts.starting import (
     configurations_of,
@@ -22,7 +33,6 @@ from capacity_tui.engine.plan.imports.scripts.starting import (
     image_file,
     images_built,
     program_of_image,
-    variables_of,
     with_machine,
     words_of_manifests,
 )
@@ -30,6 +40,7 @@ from capacity_tui.engine.plan.imports.setting import ImportedSetting, Remark
 from capacity_tui.engine.plan.options.tools import option_name
 from capacity_tui.engine.record import dataclass
 
+_TERRAFORM = ".tf"
 _NEXT = re.compile(r"^---.*$", re.MULTILINE)
 _SHELL, _SCRIPT = frozenset({"sh", "bash", "ash", "zsh"}), re.compile(r"-[a-z]*c")
 _UNIT, _STARTS = re.compile(r"^\[Service\]", re.MULTILINE), re.compile(r"(?:ExecStart=[-@:+!]*|Environment=)(.*)")
@@ -51,7 +62,6 @@ _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(\".*\"|'.*'|.*?)(?:\s+#.*
 _MODEL = re.compile(r"(?!/(?:bin|usr|opt|app|entrypoint)\b)/?(?:[\w.-]+/)+[\w-][\w.-]*(?<!\.sh)(?<!\.py)")
 """A model alone, as the first argument of the program of an image."""
 _SERVICE, _PARAMETERS = "LLMInferenceService", "parameters.yaml"
-_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +105,8 @@ def manifest_of(text: str, name: str) -> Manifest | None:
         return Manifest(_unit(text), name=name)
     if (model := _model_file(text)) is not None:
         return Manifest(model, name=name)
+    if Path(name).suffix == _TERRAFORM:
+        text = held_texts(text)
     image = image_file(text)
     documents = [*_documents(text, name)] if image is None else [Document(image, name)]
     held = configurations_of(document.data for document in documents)
@@ -204,9 +216,9 @@ def _containers(
             yield from _containers(document, entry, (*path, index), copies, device, most)
     if not isinstance(data, dict):
         return
-    copies *= max(next(_counts(data, "copies"), 1), 0)
-    most = max(next(_counts(data, "most_copies"), most), most)
-    device = next((str(value) for value in _below(data, words_of_manifests()["labels"], 3)), device)
+    copies *= max(next(counts_of(data, "copies"), 1), 0)
+    most = max(next(counts_of(data, "most_copies"), most), most)
+    device = next((str(value) for value in below(data, words_of_manifests()["labels"], 3)), device)
     if data.get("kind") == _SERVICE and isinstance(spec := data.get("spec"), dict):
         yield from _service(document, spec, (*path, "spec"))
         return
@@ -214,8 +226,8 @@ def _containers(
     if script:
         parts = (*path, "args"), (*path, "command"), *(path[:length] for length in range(len(path), 0, -1))
         line = next((document.lines[part] for part in parts if document.lines.get(part)), 1)
-        on_processors = any(part in _image(data) for part in words_of_manifests()["processors"])
-        yield _Container(script, line, _devices(data), copies, device, most, on_processors)
+        on_processors = any(part in image_of(data) for part in words_of_manifests()["processors"])
+        yield _Container(script, line, devices_of(data), copies, device, most, on_processors)
         return
     for key, value in data.items():
         if "leaderTemplate" in data:  # the leader says what they serve together
@@ -237,72 +249,37 @@ def _service(document: Document, spec: Mapping[str, Plain], path: KeyPath, model
     listed = template.get("containers") if isinstance(template, dict) else None
     first = listed[0] if isinstance(listed, list) and listed else None
     container = first if isinstance(first, dict) else {}
-    further = [text for name, text in _variables(container) if name in words_of_manifests()["further_options"]]
+    further = [text for name, text in variables_in(container) if name in words_of_manifests()["further_options"]]
     sizes = split if isinstance(split, dict) else {}
     options = {f"{key}_parallel_size": sizes[key] for key in ("tensor", "pipeline", "data") if key in sizes}
     options["enable_expert_parallel"] = sizes.get("expert", False)
     command = " ".join(
-        (_served(_SCHEME.sub("", str(uri)), options), shlex.join(_parts(container.get("args"))), *further)
+        (served(_SCHEME.sub("", str(uri)), options), shlex.join(words_of(container.get("args"))), *further)
     )
     line = next((document.lines[path[:at]] for at in range(len(path), 0, -1) if path[:at] in document.lines), 1)
-    copies = max(next(_counts(spec, "copies"), 1), 1)
-    yield _Container(command, line, _devices(container), copies, "", copies)
+    copies = max(next(counts_of(spec, "copies"), 1), 1)
+    yield _Container(command, line, devices_of(container), copies, "", copies)
     if isinstance(prompts := spec.get("prefill"), dict):
         yield from _service(document, prompts, (*path, "prefill"), uri)
 
 
-def _counts(data: Mapping[str, Plain], kind: str) -> Iterator[int]:
-    """Yield how many there are of what stands in a section, or how many there may be."""
-    words = words_of_manifests()[kind]
-    for section, depth in ((dict(data), 1), (data.get("deployment_config"), 2)):
-        yield from (value for value in _below(section, words, depth) if isinstance(value, int))
-
-
-def _below(data: Plain, names: list[str], depth: int) -> Iterator[Plain]:
-    """Yield values of some names in a mapping and the sections below it; limits of resources go before requests."""
-    if not isinstance(data, dict) or not depth:
-        return
-    yield from (data[name] for name in names if isinstance(data.get(name), str | int))
-    for key in sorted(data, key=str):
-        yield from _below(data[key], names, depth - 1)
-
-
-def _whole(value: Plain) -> int:
-    return int(value) if isinstance(value, str | int) and str(value).isdigit() else 0
-
-
-def _devices(data: Mapping[str, Plain]) -> int:
-    """Return the accelerators that a container asks for; 0 where it asks for none."""
-    return _whole(next(_below(dict(data), words_of_manifests()["accelerators"], 4), 0)) or _composed(data)
-
-
-def _composed(data: Mapping[str, Plain]) -> int:
-    """Return the devices that a service of a compose file reserves."""
-    reserved: Plain = dict(data)
-    for key in ("deploy", "resources", "reservations", "devices"):
-        reserved = reserved.get(key) if isinstance(reserved, dict) else None
-    first = reserved[0] if isinstance(reserved, list) and reserved else None
-    if not isinstance(first, dict):
-        return 0
-    ids = first.get("device_ids")
-    return len(ids) if isinstance(ids, list) else _whole(first.get("count"))
-
-
 def _command(data: Mapping[str, Plain]) -> str:
     """Return what a container runs, as a line of a shell with its variables before it; empty where it runs nothing."""
+    if started := served_by_chart(data):
+        return started
     if isinstance(data.get("modelURL"), str):
-        return _served(data["modelURL"], data.get("vllmConfig"))
+        return served(data["modelURL"], data.get("vllmConfig"))
     loading, kwargs = data.get("model_loading_config"), data.get("engine_kwargs")
     if isinstance(loading, dict):
-        return _served(loading.get("model_source") or loading.get("model_id"), kwargs)
+        return served(loading.get("model_source") or loading.get("model_id"), kwargs)
     parts = ("command", "args") if _is_prepared(data) else ("entrypoint", "command", "args")
-    given = [part for name in parts for part in _parts(data.get(name))]
+    given = [part for name in parts for part in words_of(data.get(name))]
     if not given and not ("storageUri" in data and _started(data)):
         started = _started(data) if "image" in data else ""
         split = words_of_manifests()["one_model"].get(started.partition(" ")[0])
-        is_split = split is not None and f"--{split}" not in started and _devices(data) > 1
+        is_split = split is not None and f"--{split}" not in started and devices_of(data) > 1
         is_whole = split is not None or " --" in started
-        return f"{started} --{split}={_devices(data)}" if is_split else started if is_whole else ""
+        return f"{started} --{split}={devices_of(data)}" if is_split else started if is_whole else ""
     given = given or ["-"]
     program = given[0].rpartition("/")[2]
     if program in _SHELL and len(given) > 2 and _SCRIPT.fullmatch(given[1]):
@@ -313,32 +290,28 @@ def _command(data: Mapping[str, Plain]) -> str:
             bool(of_image) and "entrypoint" not in data and _MODEL.fullmatch(given[0].partition(" ")[0]) is not None
         )
         has_options = given[0].startswith("-")
-        image = _image(data).rpartition("/")[2] or str(data.get("container_name", ""))
+        image = image_of(data).rpartition("/")[2] or str(data.get("container_name", ""))
         started = of_image if is_model else (of_image or image) if has_options else ""
         if has_options and not started:
             return ""
         # A text is a line of a shell, a list has a word each.
         texts = (data.get(name) for name in parts)
-        words = (text if isinstance(text, str) else shlex.join(_parts(text)) for text in texts if text)
+        words = (text if isinstance(text, str) else shlex.join(words_of(text)) for text in texts if text)
         command = " ".join((started, *words)).strip()
     stored = data.get("storageUri")
     if isinstance(stored, str) and not _NAMES_MODEL.search(command):
         command += f" --model={shlex.quote(_SCHEME.sub('', stored))}"
-    for name, value in _variables(data):
+    for name, value in variables_in(data):
         is_further = name in words_of_manifests()["further_options"] and name not in command
         command = f"{command} {value}" if is_further else command.replace(f"$({name})", value)
-    variables = "".join(f"export {name}={shlex.quote(value)}; " for name, value in _variables(data))
+    variables = "".join(f"export {name}={shlex.quote(value)}; " for name, value in variables_in(data))
     return f"{variables}{command}"
 
 
 def _is_prepared(data: Mapping[str, Plain]) -> bool:
     """Whether a script of one's own prepares a container, and then starts what follows as its command."""
-    entry, command = _parts(data.get("entrypoint")), _parts(data.get("command"))
+    entry, command = words_of(data.get("entrypoint")), words_of(data.get("command"))
     return len(entry) == 1 and entry[0].endswith(".sh") and bool(command) and not command[0].startswith("-")
-
-
-def _parts(value: Plain) -> list[str]:
-    return [value] if isinstance(value, str) else [str(part) for part in value] if isinstance(value, list) else []
 
 
 def _started(data: Mapping[str, Plain]) -> str:
@@ -347,34 +320,10 @@ def _started(data: Mapping[str, Plain]) -> str:
     by_format = (
         words_of_manifests()["formats"].get(str(kind.get("name")).casefold()) if isinstance(kind, dict) else None
     )
-    words = (word for name in ("command", "args") for part in _parts(data.get(name)) for word in part.split())
+    words = (word for name in ("command", "args") for part in words_of(data.get(name)) for word in part.split())
     given = {option_name(word.partition("=")[0]) for word in words}
-    variables = [(variable, value) for variable, value in _variables(data) if variable.casefold() not in given]
-    return str(by_format or program_of_image(_image(data), variables))
-
-
-def _image(data: Mapping[str, Plain]) -> str:
-    """Return the name of a container's image, which charts write in parts."""
-    image = data.get("image", "")
-    return f"{image.get('repository', '')}:{image.get('tag', '')}" if isinstance(image, dict) else str(image)
-
-
-def _variables(data: Mapping[str, Plain]) -> list[tuple[str, str]]:
-    return [pair for name in ("env", "environment") for pair in variables_of(data.get(name))]
-
-
-def _served(model: Plain, options: Plain) -> str:
-    """Return the command of vLLM for options that stand in a section, in whatever case."""
-    words = ["vllm", "serve", str(model)]
-    for key, value in (options if isinstance(options, dict) else {}).items():
-        option = _CAPITAL.sub("-", str(key)).casefold()
-        if isinstance(value, list):
-            words += map(str, value)  # extraArgs
-        elif isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        else:
-            words += [f"--{option}", json.dumps(value) if isinstance(value, dict) else str(value)]
-    return shlex.join(words)
+    variables = [(variable, value) for variable, value in variables_in(data) if variable.casefold() not in given]
+    return str(by_format or program_of_image(image_of(data), variables))
 
 
 def _unit(text: str) -> str:
