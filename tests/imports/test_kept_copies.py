@@ -225,3 +225,31 @@ def test_the_type_a_model_is_loaded_in_does_not_depend_on_that_of_the_trainer(
     imported = alone("train.py", text)
     assert imported.plan.training.master_weights == master
     assert sum("Transformers 4 loads them in 32 bits" in guess for guess in imported.guesses) == told
+
+
+@pytest.mark.parametrize(
+    ("prepares", "precision"), [("", "bf16"), ("model = prepare_model_for_kbit_training(model)\n", "fp32")]
+)
+def test_what_is_prepared_over_a_quantized_base_computes_in_32_bits_where_nothing_casts(
+    alone, prepares: str, precision: str
+) -> None:
+    text = (
+        "from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training\n"
+        "from transformers import AutoModelForCausalLM, BitsAndBytesConfig, Trainer, TrainingArguments\n"
+        "quantized = BitsAndBytesConfig(load_in_4bit=True)\n"
+        f"model = AutoModelForCausalLM.from_pretrained('{MODEL}', quantization_config=quantized)\n{prepares}"
+        "model = get_peft_model(model, LoraConfig(r=8))\n"
+        "Trainer(model=model, args=TrainingArguments(output_dir='o', fp16=False, bf16=False)).train()\n"
+    )
+    training = alone("train.py", text).plan.training
+    assert (training.method, training.precision) == ("qlora", precision)
+
+
+@pytest.mark.parametrize(("entropy", "loss"), [("0", "kernel"), ("0.01", "standard")])
+def test_verl_takes_log_probabilities_in_one_kernel_unless_their_entropy_counts(alone, entropy: str, loss: str) -> None:
+    imported = alone(
+        "run.sh",
+        f"python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path={MODEL} algorithm.adv_estimator=grpo "
+        f"actor_rollout_ref.actor.entropy_coeff={entropy} actor_rollout_ref.rollout.n=4\n",
+    )
+    assert imported.plan.training.loss == loss

@@ -246,3 +246,17 @@ def test_what_measures_megatron_bridge_is_told_sizes_over_those_of_a_recipe(alon
     assert (plan.parallelism.tp, plan.parallelism.pp, plan.training.checkpointing) == (4, 4, "full")
     (remark,) = [one.why for reading in imported.readings for one in reading.unmodelled]
     assert remark.startswith("what the recipe sets itself")
+
+
+@pytest.mark.parametrize(("base", "told"), [("Trainer", 1), ("trl.GRPOTrainer", 0)])
+def test_a_trainer_of_ones_own_under_a_known_name_is_said(alone, tmp_path: Path, base: str, told: int) -> None:
+    (tmp_path / "own.py").write_text(
+        f"import trl\nfrom transformers import Trainer\nclass GRPOTrainer({base}):\n    pass\n"
+    )
+    imported = alone(
+        "train.py",
+        "from trl import GRPOConfig\nfrom own import GRPOTrainer\n"
+        "GRPOTrainer(model='Qwen/Qwen3-8B', args=GRPOConfig(), reward_funcs=[]).train()\n",
+    )
+    whys = [one.why for reading in imported.readings for one in reading.unmodelled]
+    assert sum("is not of the library that is known" in why for why in whys) == told

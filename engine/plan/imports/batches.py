@@ -40,6 +40,9 @@ def answers(settings: Settings) -> None:
     """Settle what is learned from rewarded answers: so many to each prompt, each with its prompt."""
     prompt = settings.count("prompt_length", settings.count("usual_prompt"))
     answer = settings.count("answer_length", settings.count("usual_answer"))
+    entropy = settings.chosen.get("entropy_weight")
+    if entropy is not None and entropy.value and not settings.is_given(Key.TRAINING_LOSS):
+        settings.set(Key.TRAINING_LOSS, "standard", entropy)
     sample = settings.count("sample_length")  # of a prompt where answers are written, else of all that is learned
     prompt = prompt or (sample if answer else None)
     if sample and not answer:

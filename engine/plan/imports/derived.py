@@ -206,7 +206,8 @@ def _precision(settings: Settings) -> None:
         settings.set(PRECISION, own.value, own, own.level)
     elif settings.value("not_bf16") and not settings.is_given(PRECISION):
         settings.set(PRECISION, settings.value("matrices", "fp32"), settings.chosen["not_bf16"])
-    loaded, trainer = settings.chosen.get("loaded_in"), settings.chosen.get(PRECISION)
+    is_prepared = settings.count("bits") and "recomputed_where_quantized" in settings.chosen  # put into 32 bits
+    loaded, trainer = None if is_prepared else settings.chosen.get("loaded_in"), settings.chosen.get(PRECISION)
     if loaded is not None and trainer is not None and (trainer.value, trainer.level in _OF_FILES) == ("fp32", True):
         settings.set(PRECISION, loaded.value, loaded, loaded.level)
     # Beside a decoder's length the plain one is that of an encoder of pictures; an encoder of text is the longer part.

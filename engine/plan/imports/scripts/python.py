@@ -253,7 +253,11 @@ def _is_foreign(source: str, owner: Tool, module: Callable[[str], str | None] | 
     if not source or not owner.libraries or before.partition(".")[0] in owner.libraries:
         return False
     text = module(before.lstrip(".")) if module is not None and before.strip(".") else None
-    return text is None or f".{name}" in dict(_sources(parsed(text))).values()
+    tree = parsed(text)
+    made = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    # One of its own under the same name is made of something else: class GRPOTrainer(Trainer).
+    is_other = any(name not in (ast.unparse(base).rpartition(".")[2] for base in node.bases) for node in made)
+    return text is None or is_other or f".{name}" in dict(_sources(tree)).values()
 
 
 def caller_of(called: str) -> Tool | None:
