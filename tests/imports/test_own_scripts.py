@@ -329,3 +329,31 @@ def test_a_base_in_4_bits_in_options_of_a_script_of_its_own_has_adapters(alone) 
     assert (imported.plan.training.method, imported.plan.training.adapter.rank) == ("qlora", 32)
     assert imported.clashes == ()
     assert alone("sft.yaml", text.format("false")).plan.training.adapter is None
+
+
+_BEHIND = (
+    "from peft import LoraConfig, get_peft_model\nfrom transformers import AutoModelForCausalLM, TrainingArguments\n"
+    "from trl import SFTTrainer\n"
+    "class Creator:\n    def __init__(self, args):\n        self.args = args\n"
+    "        self.settings = TrainingArguments(\n            per_device_train_batch_size=self.args.train_batch_size)\n"
+    "    def made(self, model):\n        return SFTTrainer(args=self.settings, model=model)\n"
+    "def loaded(base, rank):\n    model = AutoModelForCausalLM.from_pretrained(base)\n"
+    "    return get_peft_model(model, LoraConfig(r=rank))\n"
+)
+_BEFORE = (
+    "import argparse\nfrom parts import *\nparser = argparse.ArgumentParser()\n"
+    "parser.add_argument('--base_dir', required=True)\nparser.add_argument('--train_batch_size', type=int, default=4)\n"
+    "parser.add_argument('--rank', type=int, default=8)\nargs = parser.parse_args()\n"
+    "Creator(args).made(loaded(base=args.base_dir, rank=args.rank)).train()\n"
+)
+
+
+def test_a_module_that_trains_for_a_script_is_read_with_what_the_script_gives_it(alone, tmp_path: Path) -> None:
+    (tmp_path / "parts.py").write_text(_BEHIND)
+    (tmp_path / "train.py").write_text(_BEFORE)
+    imported = alone("run.sh", "torchrun --nproc-per-node 4 train.py --base_dir Qwen/Qwen3-8B --train_batch_size 2\n")
+    plan = imported.plan
+    assert (plan.model.name, plan.training.adapter.rank, plan.training.micro_batch) == ("qwen3-8b", 8, 2)
+    place = imported.settings["training.micro_batch"].place
+    assert (Path(place.file).name, place.line) == ("parts.py", 8)
+    assert alone("train.py", _BEFORE).plan.value("training.micro_batch") == 4

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from capacity_tui.engine.catalog import Document, Plain, read_text
-from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.batches import OF_LOOPS
 from capacity_tui.engine.plan.imports.options import nearest_tools, read_document, tool_of
@@ -21,13 +22,14 @@ from capacity_tui.engine.plan.imports.scripts import (
     assignments,
     calls,
     is_python,
+    modules_used,
     names_read,
     own_values,
     settings_alone,
     variables_set,
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
-from capacity_tui.engine.plan.imports.texts import located, module_text, options_alongside
+from capacity_tui.engine.plan.imports.texts import located, module_file, module_text, options_alongside
 from capacity_tui.engine.plan.options.tools import RECIPE, bears_on_a_run, option_name, tool, tools
 
 _GENERATES = re.compile(r"\.generate\(|\bpipeline\(")  # What scripts call that load a model to answer
@@ -39,6 +41,9 @@ _FREEZES = re.compile(r"^(?!.*(?:ref|teacher)).*requires_grad(?:\s*=\s*False|_\(
 """What scripts set that train parts of a model."""
 
 _WIDENS = re.compile(r"\.float\(\)|\.to\((?:dtype=)?torch\.float(?:32)?\)")  # What makes a model one of 32 bits
+
+_TRAINS_ITSELF = re.compile(r"Trainer\(|TrainingArguments\(|\bbackward\(")
+"""What a script calls that trains, or sets how."""
 
 _CONVERTS = "what converts or saves weights has no plan"
 
@@ -78,12 +83,8 @@ def read_calls(text: str, name: str, environment: Mapping[str, str]) -> list[Rea
     Args:
         environment: the variables of the shell that starts it.
     """
-    readings = []
     script = Path(name)
-    for document, owner, called in calls(
-        text, name, {}, environment, partial(module_text, script), partial(options_alongside, script)
-    ):
-        readings.append(started(read_document(document, owner), called))
+    text, readings = _calls_in(text, script, {}, environment)
     for given, made in assignments(text, name):
         function = made.rpartition(".")[2]  # llama3_8b.pretrain_recipe of NeMo is no llama3_8b
         starter = next((one for one in tools().values() if any(one.started_values(function))), tool_of(given.data))
@@ -224,17 +225,53 @@ def own_script(command: Command, name: str, texts: Mapping[str, str]) -> tuple[s
         for key, value in options.items()
         if value is not None
     }
-    made = [
-        (read_document(document, owner), called)
-        for document, owner, called in calls(
-            text, str(path), given, command.environment, partial(module_text, path), partial(options_alongside, path)
-        )
-    ]
-    readings = _without_loops([started(reading, called) for reading, called in made], text)
+    text, made = _calls_in(text, path, given, command.environment)
+    readings = _without_loops(made, text)
     _loaded_alike(text, readings)
     _read_by_name(text, path, given, command.environment, readings, named_options(command, readings))
     _frozen(text, readings)
     return text, readings
+
+
+def _calls_in(
+    text: str, script: Path, given: Mapping[str, Plain], environment: Mapping[str, str]
+) -> tuple[str, list[Reading]]:
+    """Return what calls of a script say, and its text; of one that calls nothing known, with the modules behind it."""
+    beside = partial(module_text, script), partial(options_alongside, script)
+    made, starts = list(calls(text, str(script), given, environment, *beside)), []
+    if not made:
+        whole, starts = _with_modules(text, script)
+        made = list(calls(whole, str(script), given, environment, *beside)) if starts else []
+        text = whole if made else text
+    readings = [started(read_document(document, owner), called) for document, owner, called in made]
+    for reading in readings:
+        _put_into_modules(reading, starts)
+    return text, readings
+
+
+def _with_modules(text: str, script: Path) -> tuple[str, list[tuple[int, Path]]]:
+    """Return a script with the modules behind it that it takes names of and that train, and where these begin."""
+    starts: list[tuple[int, Path]] = []
+    for path in filter(None, (module_file(script, module) for module in modules_used(text))):
+        with suppress(CapacityError):
+            if _TRAINS_ITSELF.search(further := read_text(path)) and is_python(further):
+                starts.append((text.count("\n") + 2, path))
+                text = f"{text}\n{further}"
+    return text, starts
+
+
+def _put_into_modules(reading: Reading, starts: Sequence[tuple[int, Path]]) -> None:
+    """Let what modules behind a script say stand in their files."""
+
+    def moved(place: Place) -> Place:
+        first, path = max((one for one in starts if place.line and one[0] <= place.line), default=(1, None))
+        return (
+            place if path is None or place.line is None else replace(place, file=str(path), line=place.line - first + 1)
+        )
+
+    reading.settings = [replace(one, place=moved(one.place)) for one in reading.settings]
+    reading.unknown = [replace(one, place=moved(one.place)) for one in reading.unknown]
+    reading.unmodelled = [replace(one, place=moved(one.place)) for one in reading.unmodelled]
 
 
 def named_options(command: Command, readings: Sequence[Reading]) -> Reading:

@@ -213,15 +213,23 @@ def other_script(script: Path, started: set[Path], name: str) -> str | None:
     return None
 
 
-def module_text(script: Path, module: str) -> str | None:
-    """Return the text of a module that a Python script imports, where it lies beside it or above; None elsewhere."""
+def module_file(script: Path, module: str) -> Path | None:
+    """Return where a module lies that a Python script imports, beside it or above; None elsewhere."""
     named = Path(f"{module.replace('.', '/')}.py")
     above = list(script.resolve().parents)[1 : _FARTHEST_FOLDER + module.count(".")]  # which the name may begin at
     bases = (script.parent, *above) if module else ()
     for tried in (path for base in bases for path in (base / named, base / "src" / named)):
-        with suppress(CapacityError, OSError, ValueError):
+        with suppress(OSError, ValueError):
             if tried.is_file() and tried.resolve() != script.resolve():
-                return read_text(tried)
+                return tried
+    return None
+
+
+def module_text(script: Path, module: str) -> str | None:
+    """Return the text of a module that a Python script imports; None where it lies elsewhere, or cannot be read."""
+    path = module_file(script, module)
+    with suppress(CapacityError, OSError):
+        return None if path is None else read_text(path)
     return None
 
 

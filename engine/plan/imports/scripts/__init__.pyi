@@ -21,3 +21,4 @@ from .shell import Script as Script
 from .shell import read_script as read_script
 from .shell_words import slurm_device as slurm_device
 from .starting import variables_of as variables_of
+from .statements import modules_used as modules_used

@@ -55,6 +55,12 @@ def imported(
     yield from _made(tree, classes)
 
 
+def modules_used(text: str) -> Iterator[str]:
+    """Yield the modules from which a script takes names."""
+    tree = parsed(text)
+    yield from dict.fromkeys(node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module)
+
+
 def _behind(name: str, values: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
     return ((f"{name}.{field}", value) for field, value in values.items())
 
