@@ -178,3 +178,43 @@ def test_devices_of_a_job_may_stand_in_quotes(tmp_path: Path, quote: str) -> Non
     (tmp_path / "run.sh").write_text(text)
     plan = import_plan([str(tmp_path / "run.sh")]).plan
     assert (plan.hardware.name, plan.parallelism.tp) == ("rtx-a6000", 2)
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("[[ $MODEL == *8B ]]", True),
+        ("[[ $MODEL != *8B ]]", False),
+        ('[[ $MODEL == *"8B" ]]', True),
+        ('[[ $MODEL == "*8B" ]]', False),
+        ('[[ "$MODEL" =~ ^Qwen/.*B$ ]]', True),
+        ('[[ "$MODEL" =~ ^Llama ]]', False),
+        ("[[ $MODEL == Llama* || $MODEL == Qwen* ]]", True),
+        ("[[ $MODEL == Llama* && $UNKNOWN == 1 ]]", False),
+        ("[[ $MODEL == Llama* ]] || [[ $DEVICES -gt 1 ]]", True),
+        ("[ $EMPTY ]", False),
+        ('[ "$MODEL" ]', True),
+        ("[[ ! -n $EMPTY ]]", True),
+        ("(( DEVICES > 2 ))", True),
+        ("(( DEVICES <= 2 ))", False),
+        ("[[ ($DEVICES -eq 4) ]]", True),
+    ],
+)
+def test_conditions_that_a_script_decides_are_decided(alone, condition: str, holds: bool) -> None:
+    text = (
+        "MODEL=Qwen/Qwen3-8B\nDEVICES=4\nEMPTY=\nOPTIONS=(--max-model-len 8192)\n"
+        f'if {condition}; then OPTIONS+=(-tp 2); fi\nvllm serve $MODEL "${{OPTIONS[@]}}"\n'
+    )
+    assert alone("serve.sh", text).plan.parallelism.tp == (2 if holds else 1)
+
+
+def test_a_branch_that_does_not_hold_leaves_options_as_they_are(alone) -> None:
+    text = (
+        "model=sdxl_lora\nrank=32\nif [[ $model != *lora ]]; then\n  rank=\nfi\nadded=()\n"
+        "if [ $rank ]; then added+=(--lora_r=$rank); fi\n"
+        "case $model in *full) added=();; *lora) added+=(--bf16 True);; esac\n"
+        "python train.py --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 2 --num_train_epochs 3 "
+        "${added[@]}\n"
+    )
+    training = alone("run.sh", text).plan.training
+    assert (training.adapter.rank, training.precision) == (32, "bf16")

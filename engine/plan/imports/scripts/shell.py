@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING
 
+from capacity_tui.engine.plan.imports.scripts.choices import Choices, outcomes
 from capacity_tui.engine.plan.imports.scripts.shell_words import (
     ASSIGNMENT,
-    Choices,
     Variables,
     Word,
     ends_line,
     joined,
     numbered,
-    outcomes,
     seen_of,
     slurm_variables,
     source_of,
@@ -363,7 +363,7 @@ class _Reader(Choices):
             patterns = [source_of(pattern).strip("\"'") for pattern in item.children_by_field_name("value")]
             if "$" in text and self.script.everything:
                 self._all(item.named_children[len(patterns) :])
-            elif "$" not in text and (text in patterns or "*" in patterns):
+            elif "$" not in text and any(fnmatchcase(text, pattern) for pattern in patterns):
                 self._all(item.named_children[len(patterns) :])
                 return
 
