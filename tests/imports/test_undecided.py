@@ -326,3 +326,14 @@ def test_devices_that_a_script_counts_are_those_of_the_machine(alone, counted: s
     imported = alone("run.sh", text, {"hardware.devices": 4})
     assert (imported.plan.parallelism.tp, imported.plan.hardware.devices) == (4, 4)
     assert not any(reading.unmodelled or reading.unknown for reading in imported.readings)
+
+
+def test_runs_of_branches_that_arguments_decide_are_named(alone) -> None:
+    text = (
+        'MODEL=$1\nif [ "$MODEL" = "large" ]; then\n  vllm serve Qwen/Qwen3-32B -tp 8\n'
+        'elif [ "$MODEL" = "other" ]; then\n  echo none\nelse\n  vllm serve Qwen/Qwen3-8B -tp 2\nfi\n'
+    )
+    imported = alone("serve.sh", text)
+    assert imported.plan.parallelism.tp == 2
+    remarks = [(one.place.line, one.why) for reading in imported.readings for one in reading.unmodelled]
+    assert (3, "started instead where arguments say so: not read") in remarks

@@ -9,7 +9,7 @@ from math import prod
 
 from capacity_tui.engine.errors import Place
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.imports.scripts import LAUNCHER, Script
+from capacity_tui.engine.plan.imports.scripts import LAUNCHER, Script, tool_commands
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark
 from capacity_tui.engine.plan.options.tools import Tool, tool
 from capacity_tui.engine.record import dataclass
@@ -118,8 +118,18 @@ def first_calls(readings: Sequence[Reading]) -> Iterator[Reading]:
             )
 
 
-def note_choices(reading: Reading, script: Script, lines: Sequence[str]) -> None:
-    """Remark on values that arguments, the machine or a loop decide; servers on a device each are copies."""
+def note_choices(readings: Sequence[Reading], script: Script, lines: Sequence[str]) -> None:
+    """Remark on values and runs that arguments, the machine or a loop decide; servers on a device each are copies."""
+    for reading in readings:
+        _note_choices(reading, script, lines)
+    for reading in readings[:1]:
+        for command in tool_commands(replace(script, commands=script.untaken), reading.file):
+            if command.owner is not None and command.owner.id != LAUNCHER:
+                place = Place(reading.file, next(iter(command.document.lines.values()), None), command.program)
+                reading.unmodelled.append(Remark(place, "started instead where arguments say so: not read"))
+
+
+def _note_choices(reading: Reading, script: Script, lines: Sequence[str]) -> None:
     answers = reading.tool.sets.get(Key.TASK) == "infer"
     decided = script.choices | script.loops
     for setting in [one for one in reading.settings if one.level == "said" and one.place.file == reading.file]:

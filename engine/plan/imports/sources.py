@@ -209,8 +209,7 @@ def _read_commands(
         if any("." in setting.field and setting.place.field for setting in reading.settings if setting.level == "said"):
             join(runs, Run(reading, "", False))
     readings = [*(one for run in of_training(runs) for one in run.readings), *launcher]
-    for reading in readings:
-        note_choices(reading, script, text.splitlines())
+    note_choices(readings, script, text.splitlines())
     readings += _read_written(script, readings, name)
     if readings:
         readings[0].written = {Path(file.name).name: file.text for file in script.files}

@@ -72,6 +72,7 @@ class Script:
 
     # the words of each command, in the order of the script
     commands: list[tuple[Word, ...]] = field(default_factory=list)
+    untaken: list[tuple[Word, ...]] = field(default_factory=list)  # those of branches that its start may take instead
     files: list[WrittenFile] = field(default_factory=list)  # what it writes from here-documents
     variables: dict[str, tuple[Word, ...]] = field(default_factory=dict)  # the words of its variables when it ends
     exported: set[str] = field(default_factory=set)  # names of the variables that programs see
@@ -338,6 +339,7 @@ class _Reader(Choices):
         place = self.first_line, self.only_line
         other = _Reader({**self.values}, *place, Script(), {**self.functions}, self.depth, self.other_script)
         other._all(nodes)
+        self.script.untaken += other.script.commands
         return other.values
 
     def _all(self, nodes: Sequence[Node]) -> None:
