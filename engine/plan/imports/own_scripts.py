@@ -237,11 +237,11 @@ def _calls_in(
     text: str, script: Path, given: Mapping[str, Plain], environment: Mapping[str, str]
 ) -> tuple[str, list[Reading]]:
     """Return what calls of a script say, and its text; of one that calls nothing known, with the modules behind it."""
-    beside = partial(module_text, script), partial(options_alongside, script)
-    made, starts = list(calls(text, str(script), given, environment, *beside)), []
+    alongside = partial(module_text, script), partial(options_alongside, script)
+    made, starts = list(calls(text, str(script), given, environment, *alongside)), []
     if not made:
         whole, starts = _with_modules(text, script)
-        made = list(calls(whole, str(script), given, environment, *beside)) if starts else []
+        made = list(calls(whole, str(script), given, environment, *alongside)) if starts else []
         text = whole if made else text
     readings = [started(read_document(document, owner), called) for document, owner, called in made]
     for reading in readings:
