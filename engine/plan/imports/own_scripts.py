@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from capacity_tui.engine.catalog import Document, Plain, read_text
+from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_text
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.batches import OF_LOOPS
@@ -238,7 +238,8 @@ def _calls_in(
 ) -> tuple[str, list[Reading]]:
     """Return what calls of a script say, and its text; of one that calls nothing known, with the modules behind it."""
     alongside = partial(module_text, script), partial(options_alongside, script)
-    made, starts = list(calls(text, str(script), given, environment, *alongside)), []
+    made = list(calls(text, str(script), given, environment, *alongside))
+    starts: list[tuple[int, Path]] = []
     if not made:
         whole, starts = _with_modules(text, script)
         made = list(calls(whole, str(script), given, environment, *alongside)) if starts else []
@@ -308,7 +309,9 @@ def _read_by_name(
         return
     values = own_values(text, given, environment, partial(module_text, script), partial(options_alongside, script))
     lines = {name: re.search(rf"\b{name}\b", text) for name in values}
-    places = {(f"--{name}",): text.count("\n", 0, match.start()) + 1 for name, match in lines.items() if match}
+    places: dict[KeyPath, int] = {
+        (f"--{name}",): text.count("\n", 0, match.start()) + 1 for name, match in lines.items() if match
+    }
     document = Document({f"--{name}": value for name, value in values.items()}, str(script), places)
     read = named_options(Command(document), readings).settings
     readings[-1].settings += [one for one in read if one.level == "said" and one.field in wanted]

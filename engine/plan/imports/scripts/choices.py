@@ -82,7 +82,8 @@ class Choices(Variables):
         at = next((at for at, child in enumerate(body.children) if source_of(child) in _COMPARES), 0)
         sign = source_of(body.children[at])
         if sign in _JOINS:
-            return _both(*(self._decides(side, around) for side in (sides[0], sides[-1])), sign in {"&&", "-a"})
+            first, second = (self._decides(side, around) for side in (sides[0], sides[-1]))
+            return _both(first, second, sign in {"&&", "-a"})
         return self._compares(sides[0], sign, body.children[at + 1 :], around) if at else None
 
     def _compares(self, left: Node, sign: str, right: Sequence[Node], around: str) -> bool | None:
