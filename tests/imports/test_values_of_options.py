@@ -247,3 +247,10 @@ def test_a_head_for_more_than_boxes_is_counted_as_one_for_these(
     imported = alone("run.sh", f"yolo detect train model={name} data=own.yaml epochs=10 batch=8\n")
     assert imported.plan.model.name == network
     assert [one.why for reading in imported.readings for one in reading.unmodelled] == told
+
+
+@pytest.mark.parametrize("option", ["use_liger", "use_liger_kernel"])
+def test_the_loss_of_liger_is_fused_under_its_former_name_too(alone, option: str) -> None:
+    imported = alone("sft.yaml", f"model_name_or_path: Qwen/Qwen3-8B\nmax_length: 512\npacking: true\n{option}: true\n")
+    assert imported.plan.training.loss == "fused"
+    assert not [one for reading in imported.readings for one in reading.unknown]
