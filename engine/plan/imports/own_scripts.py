@@ -127,7 +127,8 @@ def _without_loops(readings: Sequence[Reading], text: str) -> list[Reading]:
         return [reading for reading in readings if reading not in loops]
     for loop in loops:
         kept = [one for one in loop.settings if one.field != "precision_alone" or _CASTS.search(text) is None]
-        loop.settings = [*kept, *_taken_loss(text, loop.file)]
+        fuses = any(one.field == Key.TRAINING_LOSS for reading in readings for one in reading.settings)
+        loop.settings = [*kept, *(_taken_loss(text, loop.file) if fuses else ())]
     return [*readings]
 
 
