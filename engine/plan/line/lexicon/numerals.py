@@ -27,7 +27,7 @@ _RANGE = re.compile(
     rf"(?P<high>{_ONE_NUMBER})(?P<unit>m?s|%)?",
     re.IGNORECASE,
 )
-_TERA, _LETTERS = re.compile(r"\d+(?:\.\d+)?T", re.IGNORECASE), {"gbs": "gb", "g": "gb", "t": "tb"}
+_TERA, _LETTERS = re.compile(r"\d+(?:\.\d+)?T", re.IGNORECASE), {"gbs": "gb", "t": "tb"}
 _GIGABYTES, _GIGABYTES_WRITTEN = "gbs", ("Gbs", "GBs")
 _MEMORIES = ("memory", "mem", "vram", "ram", "of", "each")  # What may stand behind gigabytes, and behind no batch
 _MEMORY_SIZE = re.compile(r"(?:\d+[x×])?\d{1,3}(?:[gt]b?)?", re.IGNORECASE)

@@ -65,6 +65,7 @@ _MANY_BITS = re.compile(r"\d{1,2}-?bits", re.IGNORECASE)
 _UNDER = re.compile(r"[<≤]=?\d[\d.]*(?:us|ms|s|min|h|days?)", re.IGNORECASE)  # <300ms ttft
 _SUB = re.compile(r"^sub-?(?:second|(\d+m?s))$", re.IGNORECASE)  # sub-second, sub-500ms
 _SCALED = re.compile(r"(\d[\d.,]*)-?([a-z]{2,}|[а-я]+)", re.IGNORECASE)  # 2bn, 7-billion, 10к
+_TIMED = re.compile(r"([<≤]?=?\d[\d.]*)-?([a-z]{3,})", re.IGNORECASE)  # <2sec, 500msec
 _AT_LEAST = re.compile(r"^(\d[\d.,]*[kKmMbB]?)\+$")  # 30+ t/s
 _POSSESSIVE = re.compile(r"^(.*\d.*|[a-z]{4,}|ti)['’]s$", re.IGNORECASE)
 _FILE = re.compile(r"^([^=]*\w)\.(?:pth?|ya?ml)$", re.IGNORECASE)  # yolov8s.pt, coco.yaml
@@ -140,9 +141,8 @@ def price_as_one(word: str) -> str | None:
 def sum_and_currency(before: str, after: str) -> str | None:
     """Return a number and its currency as one, as ``$ 500`` and ``500 euros``; None for other words."""
     currencies = vocabulary().currencies
-    sign = "$" if before.casefold() == "usd" else before
-    if sign in ("$", *currencies) and after[:1].isdigit():
-        return f"{sign}{after}"
+    if before in ("$", *currencies) and after[:1].isdigit():
+        return f"{before}{after}"
     if (span := SPANS.get(after)) and sum_of(before) is not None and "/" not in before:
         return f"{before}/{span}"  # $20 hourly
     money, slash, span = after.partition("/")  # 5000 EUR/month
@@ -202,6 +202,9 @@ def plain_number(word: str) -> str:
         return f"{size[1]}gb"
     if _GROUPED.fullmatch(word):
         return word.replace(",", "").replace(".", "")
+    timed = _TIMED.fullmatch(word)
+    if timed is not None and (unit := vocabulary().time_units.get(key_of(timed[2]))) is not None:
+        return f"{timed[1]}{unit}"
     if (latency := OF_TOKEN.fullmatch(word)) is not None:
         return f"tpot<{latency[1]}"
     if _MANY_BITS.fullmatch(word):
@@ -316,8 +319,8 @@ def with_software(text: str) -> str:
 @cache
 def _software() -> re.Pattern[str]:
     rows = vocabulary().run_by
-    names = "|".join(name.replace(" ", "[ _-]") for name in sorted(rows["software"], key=len, reverse=True))
-    return re.compile(rf"\b(?:{names})(?: (?=(?:{'|'.join(rows['sizes'])})\b))?", re.IGNORECASE)
+    names = "|".join(name.replace(" ", "[ _-]+") for name in sorted(rows["software"], key=len, reverse=True))
+    return re.compile(rf"\b(?:{names})(?: +(?=(?:{'|'.join(rows['sizes'])})\b))?", re.IGNORECASE)
 
 
 def _of_software(word: str) -> list[str]:

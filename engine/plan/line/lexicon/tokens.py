@@ -30,7 +30,7 @@ from capacity_tui.engine.record import dataclass
 LONGEST_LINE = 400  # Characters of a line that are read; a plan of more belongs into a file
 
 _PER_MILLION = re.compile(
-    r"\$?\s?(?:/|\bper\b)\s*(?:1\s*)?(?:million|mil|m(?=\b|tok))\s*(?:tok(?:en)?s?)?\b", re.IGNORECASE
+    r"(?:(?<!\d)(?<!\d )\$)?\s?(?:/|\bper\b)\s*(?:1\s*)?(?:million|mil|m(?=\b|tok))\s*(?:tok(?:en)?s?)?\b", re.IGNORECASE
 )
 """What money is for, as in ``cost per 1M tokens``, which counts no tokens of a job."""
 OF_MILLION = "permillion"
@@ -42,7 +42,7 @@ _SHARE_OF = re.compile(
     re.IGNORECASE,
 )
 # A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
-_SUM_PER_MILLION = r"\$[\d.,]+(?=\s?/\s?(?:1\s?)?(?:million|(?-i:M)\b|m\s?tok))"  # $0.60/M tokens
+_SUM_PER_MILLION = r"(?:\$[\d.,]+|(?:(?<=\d )|\d[\d.,]*)(?:\$|usd))(?=\s?(?:/|per\b)\s?(?:1\s?)?(?:million|(?-i:M)\b|m\s?tok))"
 _WORD = re.compile(
     rf"{_SUM_PER_MILLION}|{_ORDINAL.pattern}|{_SHARE_OF.pattern}|{SUM_OF_ONE.pattern}|{COMMITMENT.pattern}|{_PER_MILLION.pattern}|(?:\d{{1,3}}\s*[x×*]\s*)?[^\s()，、；。]*\([^()]*\)?|[^\s，、；。]+[，、；。]*",
     re.IGNORECASE,
@@ -65,11 +65,11 @@ _OF_A_NODE = re.compile(r"\b(nodes|servers|machines|hosts),? each (?:with|of|hav
 
 _FEWEST = re.compile(r"\bmin tokens\b", re.IGNORECASE)  # No minutes
 _MACHINE = re.compile(
-    r"(?<=\b[dh]gx)-(?=[a-z]\d)|-(?=nvl\d\d)|\bnvidia (?=[dh]gx\b)|\bUS ?\$ ?(?=\d)|\bUS(?= ?\$)"
+    r"(?<=\b[dh]gx)-(?=[a-z]\d)|-(?=nvl\d\d)|\bnvidia (?=[dh]gx\b)|(?<![\w.-])US(?:D| ?\$) ?(?=\d)|\bUS(?= ?\$)"
     r"|(?<= )=(?= ?\d[\d.,]*k? (?:steps|epochs|iterations|iters)\b)|(?<!\S)w/(?=\d)",
     re.IGNORECASE,
 )
-"""Marks that say nothing: ``DGX-H100``, ``GB200-NVL72``, ``NVIDIA DGX A100``, ``US$ 500``, ``w/24GB``."""
+"""Marks that say nothing: ``DGX-H100``, ``GB200-NVL72``, ``NVIDIA DGX A100``, ``USD 500``, ``w/24GB``."""
 _COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,}(?:/[a-z]+)?)")
 """A number and what it counts as one word: ``384-dim``, ``768-d``, ``50rps``, ``20req/s``."""
 _BRACKETED = re.compile(r"\((\d{1,3})[x×]\)|(?<=\d\d)\((\d{1,2})\)", re.IGNORECASE)
@@ -276,9 +276,10 @@ def _add(token: Token, tokens: list[Token]) -> None:
     elif joined is not None:
         tokens[-1] = Token(joined, before.start, token.end, token.ends)
     elif before.text == "=" and len(tokens) > 1 and not tokens[-2].ends and _is_key(tokens[-2].text):
-        is_name = key_of(tokens[-2].text) in _NAMED  # model = llama 3.1 8b
+        is_several = any(_name(tokens, words) in vocabulary().amounts for words in [*_ending(len(tokens) - 2)][:-1])
+        is_name = is_several or key_of(tokens[-2].text) in _NAMED  # max model len = 4096, model = llama 3.1 8b
         one = replace(token, text=f"{tokens[-2].text}={token.text}", start=tokens[-2].start)
-        tokens[-2:] = [token if is_name else one]
+        tokens[-1 - int(not is_several) :] = [token if is_name else one]
     elif (
         (unit := vocabulary().spans.get(key_of(token.text)))
         and (before.is_per or (before.text == "every" and PLAIN_COUNT.fullmatch(tokens[-3:][0].text)))
@@ -301,7 +302,8 @@ def _add(token: Token, tokens: list[Token]) -> None:
 
 def _blank(left_out: re.Match[str]) -> str:
     """Return as many blanks as what is left out has characters, a dollar behind them: words stay where they are."""
-    return ("$" if "$" in left_out[0] else "").rjust(len(left_out[0]))
+    is_sum = left_out[0][:2].casefold() == "us" and left_out.string[left_out.end()].isdigit()
+    return ("$" if is_sum else "").rjust(len(left_out[0]))
 
 
 def _sides(pair: re.Match[str]) -> str:
@@ -328,8 +330,7 @@ def _is_unit(word: str) -> bool:
     """Whether a word makes the number before it a measure, as ``bpw``, ``req/s`` and ``epochs``."""
     key = key_of(word.rstrip(_ENDINGS))
     amount = vocabulary().amounts.get(key)
-    is_counted = amount is not None and not _WITH_FRACTIONS.isdisjoint(amount.fields.values())
-    return is_counted or with_unit("1", key) is not None
+    return (amount and not _WITH_FRACTIONS.isdisjoint(amount.fields.values())) or with_unit("1", key) is not None
 
 
 def _is_key(word: str) -> bool:

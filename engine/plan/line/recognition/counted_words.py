@@ -110,8 +110,8 @@ class CountedWords(NumberNames):
         queries, nouns = vocabulary().queries, vocabulary().asked
         kind = queries.get(key_of(self._span(index - 2, 2)), "") if index > 1 else ""
         kind = kind or (queries.get(key_of(self._span(index - 1, 1)), "") if index else "")
-        if not kind or self._is_number_at(index + 2):
-            return None
+        if not kind or self._is_number_at(index + 2 + int(self._span(index + 2, 1) == "of")):
+            return None  # max input length of 2048
         amount = settings.amount_of(self._span(index, 2)) if self._is_free(index, 2) else None
         if amount is not None and self._is_bounded(index - 1, amount):
             return None

@@ -75,6 +75,8 @@ class NumberNames(TakenWords):
         before = next(self._names_before(index), None)
         is_last = behind is None or self._begins_another(behind) or _is_speed(behind)
         is_side = before is not None and before.amount.fields.get(TRAIN, "").endswith(settings.IMAGE_SIZE)
+        is_name = behind is not None and before is None and self._is_number_at(behind.end) and self._is_of_name(index)
+        behind = None if is_name else behind
         before = None if is_last and not is_side and self._is_only_hardware(index) else before  # time per epoch 3090
         if behind is not None and (steps := self._steps(index, behind, before)) is not None:
             return steps
@@ -330,10 +332,10 @@ class NumberNames(TakenWords):
         is_unit &= bool(count.amount.unit) and not settings.is_length_of_job(self._span(count.end, 1))
         if not is_number or (behind is not None and not is_unit and not self._begins_another(behind)):
             return False  # seq 2048 steps 1000 batch 8, but input 500 tokens output 100 tokens
-        is_long = bool(count.amount.unit) or self._span(count.end, 1) == "1"
         text, is_named = self._tokens[count.start].text, self._is_named_first(count.start)
         is_bare = text.isdecimal() and all(int(text) % step for step in settings.STEPS_OF_LENGTHS)
-        is_long |= (is_bare or self._task == FIT or count.amount.is_behind) and not is_named  # epochs 3 batch 8 h100
+        is_long = is_bare or self._task == FIT or count.amount.is_behind or bool(count.amount.unit)
+        is_long = self._span(count.end, 1) == "1" or (is_long and not is_named)  # but epochs 3 batch 8 h100
         if is_long and (self._is_of_devices(count.end, is_apart=True) or self._span(count.end + 1, 1) in _TIMES):
             return False  # 500 output 2 h200, 500 trees 500k x 80, but batch 64 h200
         return not self._is_named_device(count.end) or hardware.NAME in self._values  # 16k ctx 3090
@@ -364,7 +366,7 @@ class NumberNames(TakenWords):
         end = behind.end + int(self._span(behind.end, 1) == "of")
         after = self._span(end, 1)
         is_followed = self._is_number_at(end) or duration_of(after) is not None or sides_of(after) is not None
-        is_only = behind.amount.behind == "either" and self._is_only_hardware(index)
+        is_only = (behind.amount.behind == "either" or behind.amount.name == "devices") and self._is_only_hardware(index)
         return is_followed or is_only or _is_speed(behind)
 
     def _is_only_hardware(self, index: int) -> bool:

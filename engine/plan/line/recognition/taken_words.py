@@ -12,7 +12,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.model_words import is_size
+from capacity_tui.engine.plan.line.lexicon.model_words import is_size, resembling_model
 from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_of_serving, is_of_training, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -217,6 +217,16 @@ class TakenWords(MachineWords):
         """Whether a number is the name of a device, with the word behind it or without: ``3090``, ``7900 xtx``."""
         names = (hardware.named_hardware(self._span(index, few), self._catalog) for few in (1, 2))
         return any(name is not None and hardware.DEVICES not in name.values for name in names)
+
+    def _is_of_name(self, index: int) -> bool:
+        """Whether a number ends the name before it: ``llama 3 batch 4``, ``zero 3 mbs 2``, ``flash attention 2``."""
+        words, before = vocabulary(), self._span(index - 1, 1) if index else ""
+        named = resembling_model(f"{before}-{self._word(index)}", self._catalog) if before.isalpha() else None
+        model = "" if named is None else str(named.values[Key.MODEL_NAME])
+        is_model = bool(model) and key_of(model).startswith(key_of(f"{before}-{self._word(index)}"))
+        is_stage = Key.PARALLELISM_ZERO in words.fields.get(key_of(before), ())
+        phrases = (self._span(index - few, few + 1) for few in (1, 2) if few <= index and not self._is_apart(index - 1))
+        return is_model or is_stage or any(words.phrase(phrase, TRAIN) is not None for phrase in phrases)
 
     def _say_what_was_tried(self) -> None:
         """Say of settings that a line tells to have been tried that they are planned for: ``tried awq, still oom``."""
