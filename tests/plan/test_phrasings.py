@@ -1,6 +1,10 @@
-"""Models, formats, settings and data as people write them: the same meaning at every place of a line."""
+"""Models, formats, settings and data as people write them: the same meaning at every place and in every form."""
 
 from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
 
 import pytest
 
@@ -130,3 +134,42 @@ def test_what_is_no_number_is_refused_with_what_to_write(words: str) -> None:
 @pytest.mark.parametrize("words", ["qwen-7b", "llava 1.6 7b", "70b", "R1"])
 def test_a_model_that_stands_for_another_is_said(words: str) -> None:
     assert any(words in why for why in read_line(f"{words} on l40s").guesses)
+
+
+with (Path(__file__).parent / "lines_people_write.csv").open(encoding="utf-8", newline="") as file:
+    LINES = [row["line"] for row in csv.DictReader(file, delimiter="|") if not row["refused"]]
+COUNTED = re.compile(r"(?<![\w.\-/])(\d+)x ?(h100|a100|4090|3090|l40s|a10g|t4)(?![\w\-])", re.IGNORECASE)
+AS_PEOPLE_WRITE = {  # What is written, and other ways to write the same
+    COUNTED: (r"\1 x \2", r"\1*\2", r"\1 × \2", r"\2 x\1", r"\1 \2 gpus", r"\1x \2s"),
+    re.compile(r"(?<![\w.])(\d+) ?ms\b"): (r"\1 ms", r"\1 msec", r"\1msec", r"\1 milliseconds"),
+    re.compile(r"(?<=[a-z<] )(\d)s(?=,|$)"): (r"\1 s", r"\1sec", r"\1 seconds"),
+    re.compile(r"(?<![\w.])(\d+)gb\b"): (r"\1 GB", r"\1G", r"\1 G", r"\1 gig"),
+    re.compile(r"\$(\d+)(?=,|$)"): (r"\1$", r"$ \1", r"USD \1", r"usd\1", r"\1 dollars"),
+    re.compile(r"(?<= )(\d+)k(?= (?:samples|examples|images|rows)\b)"): (r"\1 k", r"\1,000", r"\1 000", r"\1 thousand"),
+    re.compile(r"(?<= )(\d+)M(?= (?:tokens|samples|rows)\b)"): (r"\1 million", r"\g<1>e6", r"\1,000,000"),
+    re.compile(r" (?=on |with |for )"): ("  ",),
+    re.compile(r"^(?=\w)"): ("hey, ", "quick question: ", "just wondering, "),
+    re.compile(r"(?<=\w)$"): (" thanks!", ", anyone?", " pls"),
+}
+LINES_OF_A_FORM = 7  # Of those that have it, which keeps the whole below a few seconds
+
+
+def changed_lines() -> list[tuple[str, str]]:
+    """Return lines with others that mean the same, in which one part is written otherwise."""
+    pairs = []
+    for written, forms in AS_PEOPLE_WRITE.items():
+        lines = [line for line in LINES if written.search(line)]
+        for at, form in enumerate(forms):
+            some = lines[at * LINES_OF_A_FORM :][:LINES_OF_A_FORM]
+            pairs += [(line, written.sub(form, line, count=1)) for line in some]
+    return pairs
+
+
+@pytest.mark.parametrize(("line", "changed"), changed_lines())
+def test_what_is_written_otherwise_means_the_same(line: str, changed: str) -> None:
+    before, after = read_line(line), read_line(changed)
+    assert not after.faults
+    assert {path: plain(value) for path, value in after.values.items()} == {
+        path: plain(value) for path, value in before.values.items()
+    }
+    assert (after.asked and after.asked.solve) == (before.asked and before.asked.solve)

@@ -14,7 +14,7 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import TRAIN, Meaning
 
 _PERCEPTRON, _WIDTHS = "mlp", f"{OWN_PARAMETERS}layers"
-_LIST = re.compile(r"\d+(?:[,-]\d+)+")
+_LIST = re.compile(r"[1-9]\d*(?:[,-][1-9]\d*)+")  # But 100,000 rows
 _WHOLE = re.compile(r"\d+(?:-\d+){2,}")  # 784-512-10, from what it reads to what it says
 _ALIKE = re.compile(r"(\d{1,2})[x×](\d{2,})")  # 3x512
 _COUNTED = re.compile(r"(\d+)-([a-z]+)", re.IGNORECASE)  # 3-layer, 512-wide

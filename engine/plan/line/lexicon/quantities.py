@@ -197,14 +197,14 @@ def plain_number(word: str) -> str:
     scaled = _SCALED.fullmatch(word)
     if scaled is not None and (scale := vocabulary().scales.get(key_of(scaled[2]))) is not None:
         word = times_scale(scaled[1], scale)
+    timed = _TIMED.fullmatch(word)
+    if timed is not None and (unit := vocabulary().time_units.get(key_of(timed[2]))) is not None:
+        word = f"{timed[1]}{unit}"
     size, word = _GIGABYTES.fullmatch(word), _PERCENT.sub(r"\1%", word)
     if size is not None:
         return f"{size[1]}gb"
     if _GROUPED.fullmatch(word):
         return word.replace(",", "").replace(".", "")
-    timed = _TIMED.fullmatch(word)
-    if timed is not None and (unit := vocabulary().time_units.get(key_of(timed[2]))) is not None:
-        return f"{timed[1]}{unit}"
     if (latency := OF_TOKEN.fullmatch(word)) is not None:
         return f"tpot<{latency[1]}"
     if _MANY_BITS.fullmatch(word):
@@ -313,7 +313,7 @@ def words_in(word: str) -> list[str]:
 
 def with_software(text: str) -> str:
     """Return a text of the same length in which names of software that end in that of a model are one word."""
-    return _software().sub(lambda match: re.sub("[ _]", "-", match[0]), text)
+    return _software().sub(lambda match: re.sub("[ _]+", "-", match[0]).rjust(len(match[0])), text)
 
 
 @cache

@@ -50,6 +50,7 @@ _REACH = {MUCH: 2, LIMIT: 0}  # Words between one that asks and what it asks for
 _FARTHEST, MOST_WORDS, _LONGEST_NOUN = 5, 4, 4
 _AT_ONCE = frozenset({"concurrent", "parallel", "simultaneous"})  # How many concurrent, and how many concurrent users
 _SIZES = frozenset({"long", "longer", "large", "larger", "big", "bigger", "small", "short", "more"})
+_NUMBER_OF = ["number", "of"]
 _JOINTS = frozenset({"and", "&", "+", "/"})
 _HOURS = (["hours"], ["gpuhours"], ["days"], ["gpudays"])  # What devices are counted in, rather than by number
 _LAYOUTS = (["parallel"], ["parallelism"])  # Behind model, which is no model then
@@ -108,6 +109,8 @@ class Questions:
 
     def _of(self, kind: str, index: int, end: int) -> Iterator[Question]:
         """Yield what is asked by the words at a place: what stands behind them, or before those that end a line."""
+        if self._keys[index:end] == _NUMBER_OF and end in self._counted - self._hardware:
+            return  # number of epochs 3
         noun = None if kind == COST else self._behind(kind, end)
         keys = self._keys[end : end + _FARTHEST]
         needs = noun is None and not vocabulary().needing.isdisjoint(keys)
@@ -142,7 +145,7 @@ class Questions:
     def _is_set(self, index: int, end: int) -> bool:
         """Whether a number follows the words that name it, as in ``the number of input tokens to 1000``."""
         between = (end + few for few in (1, 2) if "".join(self._keys[end : end + few]) in vocabulary().between)
-        return self._keys[index : index + 2] == ["number", "of"] and any(map(self._is_number, between))
+        return self._keys[index : index + 2] == _NUMBER_OF and any(map(self._is_number, between))
 
     def _does_otherwise(self, end: int) -> int:
         """Return where words end behind ``what`` that ask for what does: ``would be faster``; 0 for others."""

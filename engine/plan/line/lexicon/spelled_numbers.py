@@ -12,7 +12,7 @@ from capacity_tui.engine.models import find_known_model
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, named_model
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_in, times_scale
 from capacity_tui.engine.plan.line.lexicon.setting_words import IMAGE_SIZE
-from capacity_tui.engine.plan.line.lexicon.tokens import Token
+from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FIT, TRAIN
 from capacity_tui.engine.units import parse_quantity
@@ -34,6 +34,7 @@ _MEMORY = re.compile(r"((?:lp)?ddr[1-5]x?)[-@_ ]?(?:([1-9]\d{3,4})(?:mhz|mt/?s)?
 _SPEED, _UNITS_OF_SPEED = re.compile(r"([1-9]\d{3,4})(mhz|mt/?s)?", re.IGNORECASE), ("mhz", "mt/s", "mts")
 _CHANNELS = re.compile(r"(\d{1,2}|[a-z]+)[- ]?ch(?:annels?)?", re.IGNORECASE)
 _CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
+_TIMES = ("x", "×", "*")
 _LAKHS = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
 _MINUTES = {"w": 7 * 24 * 60, "d": 24 * 60, "h": 60}  # Of what parts of a time may be part of
 
@@ -193,22 +194,25 @@ def with_lakhs(tokens: list[Token]) -> list[Token]:
 
 
 def with_sides(tokens: list[Token], text: str, catalog: Catalog) -> list[Token]:
-    """Return the words with sides of images as one, ``512,512`` and ``512, 512``, in a line whose model reads images.
+    """Return the words with sides of images as one, ``512, 512`` and ``512 x 512``, in a line whose model reads images.
 
     Not where a word before the first or behind the last says that they count something else: ``batch 512, 512 images``.
     """
     made: list[Token] = []
     for at, token in enumerate(tokens):
-        first = made[-1] if made and made[-1].ends and made[-1].text == token.text else token
-        before = made[-1 - int(first is not token) :][:1] if made else []
-        sides = sides_in(re.sub(r",\s+", ",", text[first.start : token.end]))
+        few = 2 if made and made[-1].text in _TIMES else int(bool(made) and made[-1].ends)
+        first = made[-few] if few and [one.text for one in made[-few:][:1]] == [token.text] else token
+        few = 0 if first is token else few
+        earlier = made[: len(made) - few][-2:]
+        before = [] if earlier and PLAIN_COUNT.fullmatch(earlier[0].text) else earlier[-1:]  # 1500 steps 512 x 512
+        sides = sides_in(re.sub(r",\s+|\s[x×*]\s", ",", text[first.start : token.end]))
         is_named = bool(before) and not before[0].ends and _counts_no_pixels(before[0])
         behind = [] if token.ends else tokens[at + 1 : at + 3]
         is_counted = bool(behind) and _counts_no_pixels(behind[0]) and not _is_name_of(behind)
         if sides is None or is_named or is_counted or not _reads_images(tokens, catalog):
             made.append(token)
             continue
-        made[len(made) - int(first is not token) :] = [Token(sides, first.start, token.end, token.ends)]
+        made[len(made) - few :] = [Token(sides, first.start, token.end, token.ends)]
     return made
 
 

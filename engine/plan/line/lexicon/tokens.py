@@ -30,7 +30,7 @@ from capacity_tui.engine.record import dataclass
 LONGEST_LINE = 400  # Characters of a line that are read; a plan of more belongs into a file
 
 _PER_MILLION = re.compile(
-    r"(?:(?<!\d)(?<!\d )\$)?\s?(?:/|\bper\b)\s*(?:1\s*)?(?:million|mil|m(?=\b|tok))\s*(?:tok(?:en)?s?)?\b", re.IGNORECASE
+    r"\$?\s?(?:/|\bper\b)\s*(?:1\s*)?(?:million|mil|m(?=\b|tok))\s*(?:tok(?:en)?s?)?\b", re.IGNORECASE
 )
 """What money is for, as in ``cost per 1M tokens``, which counts no tokens of a job."""
 OF_MILLION = "permillion"
@@ -42,7 +42,8 @@ _SHARE_OF = re.compile(
     re.IGNORECASE,
 )
 # A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
-_SUM_PER_MILLION = r"(?:\$[\d.,]+|(?:(?<=\d )|\d[\d.,]*)(?:\$|usd))(?=\s?(?:/|per\b)\s?(?:1\s?)?(?:million|(?-i:M)\b|m\s?tok))"
+_A_MILLION = r"\s?(?:/|per\b)\s?(?:1\s?)?(?:million|(?-i:M)\b|m\s?tok)"
+_SUM_PER_MILLION = rf"(?:\$[\d.,]+|(?:(?<=\d )|\d[\d.,]*)(?:\$|usd))(?={_A_MILLION})"  # $0.60/M tokens, 0.6 usd/M
 _WORD = re.compile(
     rf"{_SUM_PER_MILLION}|{_ORDINAL.pattern}|{_SHARE_OF.pattern}|{SUM_OF_ONE.pattern}|{COMMITMENT.pattern}|{_PER_MILLION.pattern}|(?:\d{{1,3}}\s*[x×*]\s*)?[^\s()，、；。]*\([^()]*\)?|[^\s，、；。]+[，、；。]*",
     re.IGNORECASE,
@@ -65,8 +66,8 @@ _OF_A_NODE = re.compile(r"\b(nodes|servers|machines|hosts),? each (?:with|of|hav
 
 _FEWEST = re.compile(r"\bmin tokens\b", re.IGNORECASE)  # No minutes
 _MACHINE = re.compile(
-    r"(?<=\b[dh]gx)-(?=[a-z]\d)|-(?=nvl\d\d)|\bnvidia (?=[dh]gx\b)|(?<![\w.-])US(?:D| ?\$) ?(?=\d)|\bUS(?= ?\$)"
-    r"|(?<= )=(?= ?\d[\d.,]*k? (?:steps|epochs|iterations|iters)\b)|(?<!\S)w/(?=\d)",
+    r"(?<=\b[dh]gx)-(?=[a-z]\d)|-(?=nvl\d\d)|\bnvidia (?=[dh]gx\b)|(?<![\w.-])(?P<sum>US(?:D| ?\$) ?)(?=\d)"
+    r"|\bUS(?= ?\$)|(?<= )=(?= ?\d[\d.,]*k? (?:steps|epochs|iterations|iters)\b)|(?<!\S)w/(?=\d)",
     re.IGNORECASE,
 )
 """Marks that say nothing: ``DGX-H100``, ``GB200-NVL72``, ``NVIDIA DGX A100``, ``USD 500``, ``w/24GB``."""
@@ -91,8 +92,7 @@ _SLASH = re.compile(
 """A mark between what is counted and the next number, as in ``1024 in/128 out``, ``70b/3T`` and ``4090,256G``."""
 _FIGURES = re.compile(r"\(\s*(?:[\d.]+\s*[a-z/]*b(?:/s)?\s*,|\w+_(?:mib|gib|gbs|tflops|w)=)", re.IGNORECASE)
 """Figures of a device in brackets: ``(48GiB,180TFLOPs)``."""
-_RELEASE = re.compile(r"v?(\d+(?:\.\d+)*(?:\.?(?:post|rc)\d+)?)", re.IGNORECASE)
-"""A release of the software before it, as in ``vllm 0.6.3``."""
+_RELEASE = re.compile(r"v?(\d+(?:\.\d+)*(?:\.?(?:post|rc)\d+)?)", re.IGNORECASE)  # vllm 0.6.3
 
 _RELEASED, _PARTS = re.compile(r"(.+)==(\d+\.\d+)"), 3
 """A release, and numbers of a release behind any word, as in ``vllm 0.6.3``; behind the name of software are fewer."""
@@ -302,8 +302,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
 
 def _blank(left_out: re.Match[str]) -> str:
     """Return as many blanks as what is left out has characters, a dollar behind them: words stay where they are."""
-    is_sum = left_out[0][:2].casefold() == "us" and left_out.string[left_out.end()].isdigit()
-    return ("$" if is_sum else "").rjust(len(left_out[0]))
+    return ("$" if left_out["sum"] else "").rjust(len(left_out[0]))
 
 
 def _sides(pair: re.Match[str]) -> str:
@@ -328,9 +327,9 @@ def _released(last: list[Token], unit: str) -> list[Token]:
 
 def _is_unit(word: str) -> bool:
     """Whether a word makes the number before it a measure, as ``bpw``, ``req/s`` and ``epochs``."""
-    key = key_of(word.rstrip(_ENDINGS))
-    amount = vocabulary().amounts.get(key)
-    return (amount and not _WITH_FRACTIONS.isdisjoint(amount.fields.values())) or with_unit("1", key) is not None
+    amount = vocabulary().amounts.get(key := key_of(word.rstrip(_ENDINGS)))
+    is_counted = amount is not None and not _WITH_FRACTIONS.isdisjoint(amount.fields.values())
+    return is_counted or with_unit("1", key) is not None
 
 
 def _is_key(word: str) -> bool:

@@ -322,7 +322,7 @@ class DataWords(ModelDetails):
         is_plural = settings.is_number(text) and self._counts_something(last - 1) and text[-1] not in "bB"
         lengths = {Key.TRAINING_SAMPLES, Key.TRAINING_TOKENS, Key.TRAINING_STEPS}
         one = settings.amount_of(f"{after}s")  # 15k photo
-        is_plural &= after.endswith("s") or after == "dataset" or (one is not None and one.field(TRAIN) in lengths)
+        is_plural &= key_of(after).endswith(("s", "dataset")) or (one is not None and one.field(TRAIN) in lengths)
         is_open = self._task in (TRAIN, FINETUNE) and lengths.isdisjoint(self._values)
         is_open &= not self._is_model_word(after)
         is_alone = self._is_free(last) or self._taken.get(last) == (1, Meaning())

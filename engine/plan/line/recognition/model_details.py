@@ -306,12 +306,11 @@ class ModelDetails(FigureWords):
             return 0
         is_numbered |= key_of(after) in vocabulary().nicknames  # the largest deepseek r1
         family = (re.match("[a-z]*", name) or [""])[0]
-        if family not in models.families_of_models(self._catalog) or self._is_setting(name):
+        is_one = any(models.is_size(part) and part[0].isdigit() for part in name.split("-"))  # at peak, qwen2.5-7b
+        if is_one or family not in models.families_of_models(self._catalog) or self._is_setting(name):
             return 0
-        several = (
-            few for few in (1 + is_numbered, 1) if models.models_of_family(self._span(index, few), self._catalog)[1:]
-        )
-        count = next(several, 0)
+        spans = {few: self._span(index, few) for few in (1 + is_numbered, 1)}
+        count = next((few for few, span in spans.items() if models.models_of_family(span, self._catalog)[1:]), 0)
         return count + int(count > 0 and key_of(self._word(index + count)) in vocabulary().teaching)
 
     def _size_asked(self, index: int) -> tuple[int, Meaning] | None:

@@ -85,6 +85,7 @@ class NamedWords(CountedWords):
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
         is_number = settings.is_number(token.text) and self._is_counted(index)
         is_number |= self._is_in_count(index) or self._is_version(index)
+        is_number |= self._is_number_at(index) and self._is_of_name(index) and self._is_one_device(index + 1)
         is_mark = not any(map(str.isalnum, token.text))
         if is_question or is_number or is_mark or ("=" in token.text and "(" not in token.text):
             return None

@@ -22,7 +22,7 @@ from capacity_tui.engine.record import dataclass
 _OF_THEM = ("of", ("them", "em", "those", "these", "whom"))
 MOST_WORDS = 4  # Words that one name of what is counted may have
 _LONGEST_OTHER = 4  # Letters of words that are seldom what is counted, as ``plus`` and ``only``
-_TIMES, _BATCH, BATCH_OF_TOKENS, _STEPS, TOKEN = ("x", "×"), "batch", "tokens of a batch", "steps", "token"
+_TIMES, _BATCH, BATCH_OF_TOKENS, _STEPS, TOKEN = ("x", "×", "*"), "batch", "tokens of a batch", "steps", "token"
 _OTHER_STEPS, _AT_ONCE = "steps of warm-up or of reports", ("requests at once", "sequences at once")
 _STOPS = (*",;?(:", ". ", " - ", " – ", "—")  # Behind a number that counts nothing which follows
 _OF_MONEY = ("pricing.", "limits.")  # What fields of money begin with
@@ -75,8 +75,8 @@ class NumberNames(TakenWords):
         before = next(self._names_before(index), None)
         is_last = behind is None or self._begins_another(behind) or _is_speed(behind)
         is_side = before is not None and before.amount.fields.get(TRAIN, "").endswith(settings.IMAGE_SIZE)
-        is_name = behind is not None and before is None and self._is_number_at(behind.end) and self._is_of_name(index)
-        behind = None if is_name else behind
+        is_free = before is not None or behind is None or not self._is_number_at(behind.end)
+        behind = behind if is_free or not self._is_of_name(index) else None
         before = None if is_last and not is_side and self._is_only_hardware(index) else before  # time per epoch 3090
         if behind is not None and (steps := self._steps(index, behind, before)) is not None:
             return steps
@@ -334,8 +334,8 @@ class NumberNames(TakenWords):
             return False  # seq 2048 steps 1000 batch 8, but input 500 tokens output 100 tokens
         text, is_named = self._tokens[count.start].text, self._is_named_first(count.start)
         is_bare = text.isdecimal() and all(int(text) % step for step in settings.STEPS_OF_LENGTHS)
-        is_long = is_bare or self._task == FIT or count.amount.is_behind or bool(count.amount.unit)
-        is_long = self._span(count.end, 1) == "1" or (is_long and not is_named)  # but epochs 3 batch 8 h100
+        is_long = is_bare or self._task == FIT or any((count.amount.is_behind, count.amount.unit, count.amount.leading))
+        is_long = (is_long and not is_named) or self._span(count.end, 1) == "1"  # 7k prompts 8 h100
         if is_long and (self._is_of_devices(count.end, is_apart=True) or self._span(count.end + 1, 1) in _TIMES):
             return False  # 500 output 2 h200, 500 trees 500k x 80, but batch 64 h200
         return not self._is_named_device(count.end) or hardware.NAME in self._values  # 16k ctx 3090
@@ -348,7 +348,7 @@ class NumberNames(TakenWords):
 
     def _is_of_devices(self, index: int, *, is_apart: bool = False) -> bool:
         """Whether a number is that of the devices behind it: ``grad accumulation, 8 h100``, ``fit in 4 x a100``."""
-        times = int(self._span(index - 1, 1) == "in" and self._span(index + 1, 1) in ("x", "×"))
+        times = int(self._span(index - 1, 1) == "in" and self._span(index + 1, 1) in _TIMES)
         after, is_apart = self._span(index + 1 + times, 1), is_apart or bool(times) or self._is_apart(index - 1)
         is_number = bool(after) and self._tokens[index].text.isdecimal() and is_apart
         return is_number and hardware.named_hardware(after, self._catalog) is not None
@@ -366,8 +366,8 @@ class NumberNames(TakenWords):
         end = behind.end + int(self._span(behind.end, 1) == "of")
         after = self._span(end, 1)
         is_followed = self._is_number_at(end) or duration_of(after) is not None or sides_of(after) is not None
-        is_only = (behind.amount.behind == "either" or behind.amount.name == "devices") and self._is_only_hardware(index)
-        return is_followed or is_only or _is_speed(behind)
+        is_open = behind.amount.behind == "either" or behind.amount.name == "devices"  # 4090 gpus
+        return is_followed or (is_open and self._is_only_hardware(index)) or _is_speed(behind)
 
     def _is_only_hardware(self, index: int) -> bool:
         """Whether a number that is no round one names a device, and no other word of the line does."""
