@@ -252,17 +252,6 @@ class Figure(StrEnum):
     IDLE = "computation.parts.idle"
 
 
-class DeviceFact(StrEnum):
-    """Facts of a device that equations are given, by dotted paths among the origins of a result's basis."""
-
-    PEAKS = "hardware.peaks"
-    BANDWIDTH = "hardware.bandwidth"
-    HOST_BANDWIDTH = "hardware.host_bandwidth"
-    MEMORY_BYTES = "hardware.memory_bytes"
-    UNITS = "hardware.units"
-    TDP_WATTS = "hardware.tdp_watts"
-
-
 class Parts(StrEnum):
     """Where a result has the parts of a sum, by dotted paths in its JSON."""
 

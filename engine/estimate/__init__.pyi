@@ -10,7 +10,6 @@ from .derivation import equation as equation
 from .derivation import formula as formula
 from .derivation import origin as origin
 from .derivation import recording as recording
-from .derivation import written_formula as written_formula
 from .estimate import ITERATIONS as ITERATIONS
 from .estimate import Answer as Answer
 from .estimate import estimate_plan as estimate_plan

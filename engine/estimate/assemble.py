@@ -28,7 +28,7 @@ from capacity_tui.engine.estimate.serving.rates import inference_speed
 from capacity_tui.engine.estimate.timing.reliability import ReliabilityEstimate, reliability
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST, StepTime, step_time
 from capacity_tui.engine.estimate.work import Phase, Work
-from capacity_tui.engine.keys import DeviceFact, Figure
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags, Number, OnDemand, added, any_true, first_label, where
 from capacity_tui.engine.plan import PricingSection
 from capacity_tui.engine.record import dataclass
@@ -72,47 +72,12 @@ def balance(phases: tuple[Phase, ...]) -> Balance:
     return Balance(*(added(numbers) for numbers in sums.values()))
 
 
-ROOFLINE = "Williams et al. 2009"
+arithmetic_intensity = formula()
+ridge_point = formula()  # Arithmetic intensity above which arithmetic limits a device
+model_flops_utilization = formula()
 
 
-arithmetic_intensity = formula(
-    "intensity = flops / max(traffic, 1)",
-    unit="FLOP/B",
-    source=ROOFLINE,
-    part=Figure.BOTTLENECK_ARITHMETIC_INTENSITY,
-    flops=("FLOPs of all kernels of a micro-batch, or of all phases, on one device", "FLOP"),
-    traffic=("bytes they move to and from its memory", "B"),
-)
-
-# Arithmetic intensity above which arithmetic limits a device.
-ridge_point = formula(
-    "ridge = peak / bandwidth",
-    unit="FLOP/B",
-    source=ROOFLINE,
-    part=Figure.BOTTLENECK_RIDGE_POINT,
-    peak=("dense peak in the type used, FLOP/s", "FLOP/s", DeviceFact.PEAKS),
-    bandwidth=("memory bandwidth, B/s", "B/s", (DeviceFact.HOST_BANDWIDTH, DeviceFact.BANDWIDTH)),
-)
-
-model_flops_utilization = formula(
-    "mfu = model_flops / (step_seconds · peak · devices)",
-    unit="share",
-    source="Chowdhery et al. 2022: FLOPs of the model itself, none of recomputation",
-    part=Figure.MFU,
-    model_flops=("FLOPs of the model in a step, over all devices", "FLOP", "step_flops"),
-    step_seconds=("seconds of a step", "s", "held_step_seconds"),
-    peak=("dense peak of one device in the type used, FLOP/s", "FLOP/s", DeviceFact.PEAKS),
-    devices="how many there are",
-)
-
-
-@equation(
-    "share = arithmetic / (arithmetic + memory)",
-    unit="share",
-    source=ROOFLINE,
-    arithmetic=("seconds of kernels bound by arithmetic", "s"),
-    memory=("seconds of kernels bound by memory", "s"),
-)
+@equation
 def arithmetic_share(arithmetic: Number, memory: Number) -> Number:
     """Share of the kernels' time that arithmetic bounds."""
     return arithmetic / np.maximum(arithmetic + memory, SHORTEST)

@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -25,7 +25,7 @@ from capacity_tui.engine.record import dataclass
 Arguments = ParamSpec("Arguments")
 Names: TypeAlias = str | tuple[str, ...]  # One name, or several of which any may hold
 # What a number put in means; its unit, where it has one; the equations that give it, or the names of given numbers.
-Symbol: TypeAlias = str | tuple[str, str] | tuple[str, str, Names]
+Symbol: TypeAlias = str | Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,23 +112,30 @@ _record: ContextVar[Record | None] = ContextVar("record", default=None)
 
 
 class Equation(Generic[Arguments]):
-    """A function that is a formula; called like any other, it is recorded inside ``recording``."""
+    """A function that is a formula; called like any other, it is recorded inside ``recording``.
 
-    def __init__(
-        self,
-        function: Callable[Arguments, Number] | None,
-        module: str,
-        formula: str,
-        unit: str,
-        source: str,
-        part: str,
-        meanings: Mapping[str, Symbol],
-    ) -> None:
+    Text, unit, source and symbols stand in ``profiles/formulas``, in the file of its package; they are read when first
+    needed. ``{addends}`` in a text stands for the sum of all that is put in, ``addends`` for the meaning of them all.
+    """
+
+    formula: str
+    unit: str
+    source: str
+    part: str  # the result key it gives, where it gives only one
+    meanings: Mapping[str, Symbol]
+
+    def __init__(self, function: Callable[Arguments, Number] | None, module: str) -> None:
         self._function, self.__module__ = function, module
-        self.formula, self.unit, self.source, self.part = formula, unit, source, part
-        self.meanings = meanings
         if function is not None:
             self.__name__ = function.__name__
+
+    def __getattr__(self, name: str) -> object:
+        if name not in ("formula", "unit", "source", "part", "meanings"):
+            raise AttributeError(name)
+        row = _formulas("_".join(self.__module__.split(".")[2:-1]))[self.__name__]
+        texts = {"unit": "", "part": "", **row, "meanings": row["symbols"]}
+        vars(self).update({key: text for key, text in texts.items() if key not in vars(self)})
+        return vars(self)[name]
 
     @cached_property
     def __name__(self) -> str:
@@ -171,7 +178,7 @@ class Equation(Generic[Arguments]):
 
     def with_origins(self, **origins: Names) -> Equation[Arguments]:
         """Return the equation with other origins of some numbers put in, where only the caller knows them."""
-        known = {name: (*self.meaning(name)[:2], names) for name, names in origins.items()}
+        known = {name: (*self.meaning(name)[:2], *_all(names)) for name, names in origins.items()}
         return self._with("meanings", {**self.meanings, **known})
 
     def _with(self, attribute: str, value: object) -> Equation[Arguments]:
@@ -208,57 +215,26 @@ class Equation(Generic[Arguments]):
     def meaning(self, name: str) -> tuple[str, str, Names]:
         """Return what a symbol means, its unit, and the equations or given numbers it may come from."""
         match self.meanings.get(name) or self.meanings.get("addends", ""):
-            case (meaning, unit, names):
-                return meaning, unit, names
-            case (meaning, unit):
-                return meaning, unit, ()
             case str(meaning):
                 return meaning, "", ()
+            case (meaning, unit, *names):
+                return meaning, unit, tuple(names)
+        raise AssertionError(name)
 
 
-def equation(
-    formula: str, *, unit: str, source: str, part: str = "", **meanings: Symbol
-) -> Callable[[Callable[Arguments, Number]], Equation[Arguments]]:
-    """Mark a function as an equation, so that ``recording`` can show how a number came about.
-
-    Args:
-        formula: the formula, its symbols named as the arguments; ``{addends}`` stands for the sum of them all.
-        source: where the formula comes from.
-        part: the result key it gives, where it gives only one.
-        meanings: what each symbol is: its meaning, alone or with its unit (pure numbers have none) and the equations
-            whose results are put in, or the names of given numbers (see ``Given``); ``addends`` for all of a sum.
-    """
-    return lambda function: Equation(function, function.__module__, formula, unit, source, part, meanings)
+def equation(function: Callable[Arguments, Number]) -> Equation[Arguments]:
+    """Mark a function as an equation, so that ``recording`` can show how a number came about."""
+    return Equation(function, function.__module__)
 
 
-def formula(text: str, *, unit: str, source: str, part: str = "", **meanings: Symbol) -> Equation[...]:
+def formula() -> Equation[...]:
     """Return the equation that is computed as its formula is written, for a variable of a module, whose name it has."""
-    return Equation(None, sys._getframe(1).f_globals["__name__"], text, unit, source, part, meanings)
-
-
-class _WrittenEquation(Equation[...]):
-    """A formula that is read when it is first needed."""
-
-    def __init__(self, module: str) -> None:
-        self._function, self.__module__ = None, module
-
-    def __getattr__(self, name: str) -> object:
-        if name not in ("formula", "unit", "source", "part", "meanings"):
-            raise AttributeError(name)
-        row = _written_formulas(self.__module__.split(".")[2])[self.__name__]
-        texts = {"unit": "", "part": "", **row, "meanings": row["symbols"]}
-        vars(self).update({key: text for key, text in texts.items() if key not in vars(self)})
-        return vars(self)[name]
+    return Equation(None, sys._getframe(1).f_globals["__name__"])
 
 
 @cache
-def _written_formulas(room: str) -> Mapping[str, Mapping[str, Any]]:
-    return parse_shipped(files("capacity_tui.profiles") / "formulas" / f"{room}.yaml")
-
-
-def written_formula() -> Equation[...]:
-    """Return the equation that ``profiles/formulas`` has in the file of a room, under the variable that it is for."""
-    return _WrittenEquation(sys._getframe(1).f_globals["__name__"])
+def _formulas(package: str) -> Mapping[str, Mapping[str, Any]]:
+    return parse_shipped(files("capacity_tui.profiles") / "formulas" / f"{package}.yaml")
 
 
 _SPELLING = {"·": "*", "^": "**"}

@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.constraint import ASSUMED, Constraint
 from capacity_tui.engine.estimate.derivation import formula
-from capacity_tui.engine.keys import DeviceFact, Figure
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags, Labels, Number, any_true, largest_label, mean
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
@@ -99,35 +99,8 @@ class MemoryEstimate:
         return Constraint(key, label, "B", reached, most, None, why, Verdict.DOES_NOT_FIT, shared)
 
 
-context_bytes = formula(
-    "context = driver + groups · communicator",
-    unit="B",
-    source="measured sizes: efficiency.yaml, algorithms.yaml",
-    part=Figure.MEMORY_CONTEXT,
-    driver=("bytes of the driver's context, or of the process, with the libraries", "B"),
-    communicator=("bytes of the buffers of one group of ranks", "B"),
-    groups="kinds of groups a device belongs to: tensor, data, pipeline, expert parallel",
-)
-
-reserve_bytes = formula(
-    "reserve = allocated · fragmentation + stranded",
-    unit="B",
-    source="the allocator keeps blocks it cannot use: measured reserved over allocated",
-    part=Figure.MEMORY_RESERVE,
-    allocated=("bytes of all parts inside the allocator", "B"),
-    fragmentation="what it holds beyond them, as a share",
-    stranded=("bytes of blocks that it keeps for one use and cannot give to another", "B"),
-)
+context_bytes = formula()
+reserve_bytes = formula()
 
 # Bytes the allocator holds beyond its peak on a device that may be too small for all it would like to keep.
-kept_reserve = formula(
-    "reserve = min(wanted, max(capacity - allocated - context, allocated · fragmentation))",
-    unit="B",
-    source="PyTorch's caching allocator gives blocks that nothing uses back before an allocation fails (alloc_retries)",
-    part=Figure.MEMORY_RESERVE,
-    wanted=("bytes it would keep", "B", "reserve_bytes"),
-    capacity=("bytes of the device", "B", DeviceFact.MEMORY_BYTES),
-    allocated=("bytes of all parts inside the allocator", "B"),
-    context=("bytes outside it", "B", "context_bytes"),
-    fragmentation="share of these bytes that lie in blocks in use, and cannot be given back",
-)
+kept_reserve = formula()

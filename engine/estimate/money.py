@@ -8,10 +8,10 @@ import numpy as np
 
 from capacity_tui.engine.catalog.rows import owned_usd_per_hour
 from capacity_tui.engine.cluster import Cluster, Interruptions, Price, grid_of
-from capacity_tui.engine.estimate.derivation import equation, formula
+from capacity_tui.engine.estimate.derivation import Equation, equation, formula
 from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate
 from capacity_tui.engine.estimate.timing.reliability import checkpoint_period, checkpoint_seconds, interruption_surplus
-from capacity_tui.engine.keys import DeviceFact, Figure
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import PricingSection
 from capacity_tui.engine.uncertainty import Interval
@@ -21,30 +21,10 @@ MOST_SURPLUS = 100.0
 """A job that interruptions make a hundred times as long is not run on spot capacity, and has no price there."""
 
 
-job_usd = formula(
-    "usd = seconds / 3600 · usd_per_hour",
-    unit="USD",
-    source="price of the catalogue or the plan",
-    seconds=("seconds of the job", "s", "job_seconds"),
-    usd_per_hour=("price of all devices for an hour, USD", "USD", "machines_hour_usd"),
-)
+job_usd = formula()
 
 
-@equation(
-    "watts = devices · limit · (idle + (1 - idle) · (arithmetic · computing + memory · moving + wait · waiting)), "
-    "waiting = 1 - computing - moving",
-    unit="W",
-    source="Patel et al. 2024: power between idle and limit, by what bounds the kernels; shares in coefficients.yaml",
-    part=Figure.ENERGY_WATTS_AVERAGE,
-    devices="how many",
-    limit=("power limit of one, W", "W", DeviceFact.TDP_WATTS),
-    idle="share of it that a device draws idle",
-    arithmetic=("share of the rest that kernels bound by arithmetic draw", "", "coefficients.arithmetic-power"),
-    computing="share of the time in such kernels",
-    memory=("share of the rest that kernels bound by memory draw", "", "coefficients.memory-power"),
-    moving="share of the time in such kernels",
-    wait=("share of the rest that a device draws while it waits", "", "coefficients.waiting-power"),
-)
+@equation
 def average_watts(
     devices: Number,
     limit: Number,
@@ -60,89 +40,20 @@ def average_watts(
     return devices * limit * (idle + (1.0 - idle) * busy)
 
 
-# Price of a job on capacity that may be taken back.
-spot_usd = formula(
-    "spot = seconds · (1 + surplus) / 3600 · usd_per_hour",
-    unit="USD",
-    source="spot price of the catalogue, checkpoints and interruptions included",
-    part=Figure.COST_USD_SPOT,
-    seconds=("seconds without interruptions", "s", "job_seconds"),
-    surplus=("extra time, as a share of the job", "", "interruption_surplus"),
-    usd_per_hour=("spot price of all devices for an hour, USD", "USD", "machines_hour_usd"),
-)
+spot_usd = formula()  # Price of a job on capacity that may be taken back
 
 
-@equation(
-    "kwh = watts · seconds / 3 600 000",
-    unit="kWh",
-    source="power times time",
-    part=Figure.ENERGY_KWH,
-    watts=("mean power of all devices, W", "W", "average_watts"),
-    seconds=("seconds of the job", "s", "job_seconds"),
-)
+@equation
 def job_kwh(watts: Number, seconds: Number) -> Number:
     return watts * seconds / HOUR_SECONDS / KILO
 
 
-# Energy of the machines around the devices.
-host_kwh = formula(
-    "host_kwh = kwh · (host - 1)",
-    unit="kWh",
-    source="energy of processors, memory, network cards and fans of the nodes",
-    part=Figure.ENERGY_KWH_HOST,
-    kwh=("energy of the devices, kWh", "kWh", "job_kwh"),
-    host=("power of a node over that of its devices", "", "coefficients.host-power"),
-)
-
-network_kwh = formula(
-    "network_kwh = kwh · network",
-    unit="kWh",
-    source="energy of switches and optics between nodes; none where there is one node",
-    part=Figure.ENERGY_KWH_NETWORK,
-    kwh=("energy of the devices, kWh", "kWh", "job_kwh"),
-    network=("power of switches and optics over that of the devices", "", "coefficients.network-power"),
-)
-
-cooling_kwh = formula(
-    "cooling_kwh = (kwh + host_kwh + network_kwh) · (cooling - 1)",
-    unit="kWh",
-    source="energy of cooling and supply of the building: its PUE above one",
-    part=Figure.ENERGY_KWH_COOLING,
-    kwh=("energy of the devices, kWh", "kWh", "job_kwh"),
-    host_kwh=("energy of the machines around them, kWh", "kWh", "host_kwh"),
-    network_kwh=("energy of the network, kWh", "kWh", "network_kwh"),
-    cooling=("power with cooling and supply over that of the machines (PUE)", "", "coefficients.cooling-power"),
-)
-
-system_kwh = formula(
-    "system = kwh + host_kwh + network_kwh + cooling_kwh",
-    unit="kWh",
-    source="energy as a meter of the building counts it",
-    part=Figure.ENERGY_KWH_SYSTEM,
-    kwh=("energy of the devices, kWh", "kWh", "job_kwh"),
-    host_kwh=("energy of the machines around them, kWh", "kWh", "host_kwh"),
-    network_kwh=("energy of the network, kWh", "kWh", "network_kwh"),
-    cooling_kwh=("energy of cooling and supply, kWh", "kWh", "cooling_kwh"),
-)
-
-# Emissions of a job's electricity, as CO2; what was emitted to make the machines is not in it.
-carbon_kg = formula(
-    "kg = system · grams_per_kwh / 1000",
-    unit="kg",
-    source="location-based: what the grid emits from which the machines draw",
-    part=Figure.CARBON_KG,
-    system=("energy of the job with all around it, kWh", "kWh", "system_kwh"),
-    grams_per_kwh=("grams of CO2 equivalent of a kilowatt-hour", "g/kWh", "grids"),
-)
-
-electricity_usd = formula(
-    "usd = kwh · usd_per_kwh",
-    unit="USD",
-    source="pricing.usd_per_kwh of the plan",
-    part=Figure.ENERGY_USD,
-    kwh=("energy of the job, kWh", "kWh", "job_kwh"),
-    usd_per_kwh=("price of a kilowatt-hour, USD", "USD"),
-)
+host_kwh = formula()  # Energy of the machines around the devices
+network_kwh = formula()
+cooling_kwh = formula()
+system_kwh = formula()
+carbon_kg = formula()  # Emissions of a job's electricity, as CO2; what was emitted to make the machines is not in it
+electricity_usd = formula()
 
 
 def cost(
@@ -190,26 +101,10 @@ def _hopeless(risk: Interruptions | None, surplus: Number) -> str:
     return f"interrupted every {format_seconds(risk.seconds_between)}, it would hardly get on"
 
 
-owned_hour_usd = equation(
-    "usd = purchase / (lifetime · use) + kilowatts · overhead · usd_per_kwh",
-    unit="USD",
-    source="straight-line depreciation over the hours of work, and electricity",
-    purchase=("price it was bought for, USD", "USD"),
-    lifetime="hours until it is worth nothing",
-    use="share of them in which it works",
-    kilowatts="power it draws, kW",
-    overhead="power with cooling and supply, over its own",
-    usd_per_kwh=("price of a kilowatt-hour, USD", "USD"),
-)(owned_usd_per_hour)
+owned_hour_usd = Equation(owned_usd_per_hour, __name__)
 
 
-machines_hour_usd = formula(
-    "usd = machines · usd_per_hour",
-    unit="USD",
-    source="owned machines, all alike",
-    machines="how many",
-    usd_per_hour=("price of an hour of one, USD", "USD", "owned_usd_per_hour"),
-)
+machines_hour_usd = formula()
 
 
 def _owned_rate(price: Price, rate: float) -> Number:

@@ -259,16 +259,7 @@ def _narrowed(optimizer: Optimizer) -> float:
     return optimizer.state_bytes_bf16 / optimizer.state_bytes if optimizer.state_bytes else WIDTH / FP32_BYTES
 
 
-mean_states = formula(
-    "mean = (state · matrices + sides + vector · (every - matrices)) / every",
-    unit="B",
-    source="optimizers.yaml; matrices, their rows and columns, and vectors of the mean layer",
-    state=("bytes for a parameter of a matrix", "B"),
-    matrices="parameters in matrices",
-    sides=("bytes for the rows and columns of all matrices", "B"),
-    vector=("bytes for a parameter of a vector", "B"),
-    every="parameters in matrices and vectors",
-)
+mean_states = formula()
 
 
 def update_operators(

@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog.fleet_files import Remark
 from capacity_tui.engine.catalog.rows import Assumption
 from capacity_tui.engine.cluster import SIXTEEN_BIT, Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import figures_of, written_formula
+from capacity_tui.engine.estimate import figures_of, formula
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited
@@ -220,7 +220,7 @@ class SizeInPrecision:
         return self.weights_bytes / GIGA
 
 
-weights_bytes = written_formula()  # Bytes of a model's weights in one format, alone
+weights_bytes = formula()  # Bytes of a model's weights in one format, alone
 
 
 def sizes_in_precisions(
@@ -235,7 +235,7 @@ def sizes_in_precisions(
     )
 
 
-startup_seconds = written_formula()  # Seconds from the order of an instance until it works
+startup_seconds = formula()  # Seconds from the order of an instance until it works
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.cluster import instances_for
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate import written_formula
+from capacity_tui.engine.estimate import formula
 from capacity_tui.engine.estimate.data import block_storage_usd
 from capacity_tui.engine.fleet.options import (
     TIME,
@@ -108,7 +108,7 @@ class Recommended:
 
 
 # Price of a job with its time: twice as many machines have to save more of the deadline than they add in money.
-weighed_usd = written_formula()
+weighed_usd = formula()
 
 
 def recommend(
@@ -267,9 +267,8 @@ class Database:
     reason: str  # why it is that kind
 
 
-# Disk space of a database, and memory of its server whose cache holds what is worked with.
-database_bytes = written_formula()
-server_memory_bytes = written_formula()
+database_bytes = formula()  # Disk space of a database, and memory of its server whose cache holds what is worked with
+server_memory_bytes = formula()
 
 
 def database_for(data_bytes: float, machines: int) -> Database:

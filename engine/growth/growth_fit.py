@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from capacity_tui.engine.estimate import equation, written_formula
+from capacity_tui.engine.estimate import equation, formula
 from capacity_tui.engine.growth.laws import (
     CONSTANT,
     LAWS,
@@ -28,23 +28,15 @@ _LARGER = (2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4)
 """Times the largest size, at which a further measurement may be taken."""
 
 
-@equation(
-    "criterion = (freedom + sizes) · ln(1 + misfit / freedom) + 2 · fitted",
-    unit="",
-    source="Akaike (1974), of a spread that is known from so many degrees of freedom (likelihood of Student's t)",
-    misfit="squared distances over their variances, added up",
-    freedom="degrees of freedom that the variances rest on",
-    sizes="sizes that were measured",
-    fitted="numbers fitted, the spread among them",
-)
+@equation
 def information_criterion(misfit: Number, freedom: Number, sizes: Number, fitted: Number) -> Number:
     """Criterion by which laws are compared, up to a constant: less is better, and every number fitted is charged."""
     return (freedom + sizes) * np.log1p(misfit / freedom) + 2.0 * fitted
 
 
 # What few measurements add to the criterion: they meet a law of many numbers by chance.
-small_sample_charge = written_formula()
-relative_likelihood = written_formula()  # How likely a law is beside the best
+small_sample_charge = formula()
+relative_likelihood = formula()  # How likely a law is beside the best
 
 
 @dataclass(frozen=True, slots=True, eq=False)

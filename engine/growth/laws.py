@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from capacity_tui.engine.catalog import named_numbers
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import written_formula
+from capacity_tui.engine.estimate import formula
 from capacity_tui.engine.record import dataclass
 
-shape = written_formula()
-grown = written_formula()
+shape = formula()
+grown = formula()
 
 
 @dataclass(frozen=True, slots=True)

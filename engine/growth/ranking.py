@@ -12,7 +12,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.cluster import ON_DEMAND, chosen_quote
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import written_formula
+from capacity_tui.engine.estimate import formula
 from capacity_tui.engine.estimate.data import block_storage_usd
 from capacity_tui.engine.fleet import Database, database_for
 from capacity_tui.engine.growth.growth_fit import GrowthFit, extrapolate
@@ -26,7 +26,7 @@ _ALIKE = 0.25  # How far the exponent may be from 1 with which what gets done gr
 _MOST_START = 0.9  # Share of the shortest run that its start can be: what is left of a shorter one would be noise
 
 
-efficiency = written_formula()
+efficiency = formula()
 
 
 @dataclass(frozen=True, slots=True)

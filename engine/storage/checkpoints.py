@@ -15,8 +15,8 @@ from capacity_tui.engine.estimate import (
     checkpoint_seconds,
     estimate_plan,
     failure_interval,
+    formula,
     interruption_surplus,
-    written_formula,
 )
 from capacity_tui.engine.estimate.data import LOCAL, MEMORY, Content, Supply, tier_of
 from capacity_tui.engine.estimate.transformer import transformer_run
@@ -57,7 +57,7 @@ class Checkpoints:
         return self.kept * self.bytes
 
 
-checkpoint_bytes = written_formula()
+checkpoint_bytes = formula()
 
 
 def checkpoints_of(answer: Answer, job_seconds: float | None, catalog: Catalog) -> Checkpoints:
@@ -137,7 +137,7 @@ class HostMemory:
         return None if self.capacity is None else self.total <= self.capacity
 
 
-waiting_bytes = written_formula()
+waiting_bytes = formula()
 
 
 def sample_bytes(content: Content) -> float:

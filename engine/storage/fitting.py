@@ -10,7 +10,7 @@ from itertools import takewhile
 import numpy as np
 
 from capacity_tui.engine.errors import Place, PlanError, StorageError
-from capacity_tui.engine.estimate import written_formula
+from capacity_tui.engine.estimate import formula
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.corpus import NUMBER_TYPES, Chunks, Corpus, Counter, Read, Sentences, Tally
 from capacity_tui.engine.storage.pattern_store import MOST_LEVELS, PatternQuestion, held_at
@@ -194,12 +194,9 @@ def fit_corpus(
     )
 
 
-_SOURCE = "the rule of hierarchical learning: chunks are repeated most, whole texts hardly ever"
-
-
-deduplication_at_level = written_formula()  # Share of the patterns of a level that repeat an earlier one
-unique_patterns = written_formula()  # Patterns of a level that a store keeps
-pieces_of = written_formula()
-pattern_bytes = written_formula()
-stored_bytes = written_formula()
-deduplication_of_length = written_formula()  # Share of pieces of some length that repeat an earlier one
+deduplication_at_level = formula()  # Share of the patterns of a level that repeat an earlier one
+unique_patterns = formula()  # Patterns of a level that a store keeps
+pieces_of = formula()
+pattern_bytes = formula()
+stored_bytes = formula()
+deduplication_of_length = formula()  # Share of pieces of some length that repeat an earlier one

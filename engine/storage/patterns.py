@@ -11,7 +11,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, parse_shipped
 from capacity_tui.engine.cluster import Tier, roomiest_disk, score_machine
-from capacity_tui.engine.estimate import written_formula
+from capacity_tui.engine.estimate import formula
 from capacity_tui.engine.machine import Fact, Machine, MeasuredFacts, assumed
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.printable import ShownInNotebooks
@@ -222,7 +222,6 @@ def _segmentation(known: Known) -> Iterator[Pieces]:
 
 
 FILE = "learning.yaml"
-_SOURCE = "one pass over all patterns, each resource by itself"
 _RATES = ("stored_patterns", "found_patterns", "random_reads", "disk_write")
 
 
@@ -301,12 +300,12 @@ def learning_forecast(
     return LearningForecast(kind, confidence, evidence, tuple(ordered), storage, free, tier, thresholds, rates)
 
 
-database_seconds = written_formula()  # Time of the database: every pattern is looked up, and a new one stored
+database_seconds = formula()  # Time of the database: every pattern is looked up, and a new one stored
 
 # Time of reads that memory does not spare, where the database is larger than its room there.
-memory_seconds = written_formula()
-disk_seconds = written_formula()
-network_seconds = written_formula()  # Time on the way to a database elsewhere, one question after the other
+memory_seconds = formula()
+disk_seconds = formula()
+network_seconds = formula()  # Time on the way to a database elsewhere, one question after the other
 
 
 def _times(

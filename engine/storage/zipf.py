@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.estimate import equation, written_formula
+from capacity_tui.engine.estimate import equation, formula
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.corpus import Tally
@@ -24,17 +24,10 @@ _NEARLY_ONE = 1.0 - 1e-15
 Floats = NDArray[np.float64]
 
 
-frequency_at_rank = written_formula()  # How often the pattern of a rank occurs
+frequency_at_rank = formula()  # How often the pattern of a rank occurs
 
 
-@equation(
-    "expected = Σ over ranks r from 1 to kinds of (1 - (1 - r^-alpha / H)^occurrences), H = Σ r^-alpha",
-    unit="",
-    source="the mean number of different kinds among independent draws, each kind missed with its own probability",
-    occurrences="patterns in it, repeated ones as often as they are",
-    alpha="exponent of the law",
-    kinds="how many different patterns there could be",
-)
+@equation
 def expected_distinct(occurrences: Number, alpha: Number, kinds: Number) -> Number:
     """Different patterns that a corpus is expected to hold."""
     occurrences, alpha = _over_ranks(occurrences), _over_ranks(alpha)
@@ -44,15 +37,7 @@ def expected_distinct(occurrences: Number, alpha: Number, kinds: Number) -> Numb
     return _summed(-np.expm1(occurrences * np.log1p(-chances)), weights)
 
 
-@equation(
-    "expected = (kinds + 0.5) · (1 - e^-rarest) - 0.5 + most^(1 / alpha) · Γ(1 - 1 / alpha, rarest), "
-    "most = occurrences / H, rarest = most / kinds^alpha",
-    unit="",
-    source="the sum as an integral; Font-Clos, Corral 2015; unlimited kinds: Karlin 1967, Heaps' power 1 / alpha",
-    occurrences="patterns in it, repeated ones as often as they are",
-    alpha="exponent of the law",
-    kinds="how many different patterns there could be",
-)
+@equation
 def distinct_in_large_samples(occurrences: Number, alpha: Number, kinds: Number) -> Number:
     """Different patterns of a large corpus in closed form: within a thousandth where a hundred are expected."""
     most = most_frequent(occurrences, alpha, kinds)

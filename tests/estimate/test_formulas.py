@@ -103,6 +103,7 @@ def test_a_formula_that_leaves_something_out_is_found():
 
 
 ESTIMATE = ROOT / "engine/estimate"
+COMPUTED_ELSEWHERE = {"owned_usd_per_hour"}  # by a function of the catalogue
 # What arithmetic itself is made of: nothing, all, both, and a half of a symmetric whole or of a mean.
 OBVIOUS = {0.0, 0.5, 1.0, 2.0}
 # Guards of arithmetic and of wording, none of which changes an estimate, and grids of schemes that are held to others.
@@ -125,12 +126,25 @@ COUNTED_IN_PLACE = "classical"
 
 def numbers_of(file: Path) -> list[tuple[int, float]]:
     """Return the numbers of a module and of the formulas that it computes as they are written, with their lines."""
-    nodes = list(nodes_of(file))
-    literals = (node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, float))
-    calls = (node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "formula")
+    literals = (node for node in nodes_of(file) if isinstance(node, ast.Constant) and isinstance(node.value, float))
+    rows = formulas_of(file)
+    written = ((line, row) for line, name in written_in(file) for row in numbers_of_formula(rows[name]["formula"]))
+    return [*((node.lineno, node.value) for node in literals), *written]
+
+
+def formulas_of(file: Path) -> dict[str, dict]:
+    """Return the rows of the formulas of a module's package."""
+    package = "_".join(file.relative_to(ROOT / "engine").parts[:-1])
+    rows = ROOT / "profiles/formulas" / f"{package}.yaml"
+    return parse_shipped(rows) if rows.exists() else {}
+
+
+def written_in(file: Path) -> list[tuple[int, str]]:
+    """Return the formulas that a module computes as they are written, with their lines."""
     return [
-        *((node.lineno, node.value) for node in literals),
-        *((node.lineno, number) for node in calls for number in numbers_of_formula(node.args[0].value)),
+        (line, match[1])
+        for line, text in enumerate(text_of(file).splitlines(), 1)
+        if (match := re.match(r"(\w+) = formula\(\)", text))
     ]
 
 
@@ -174,13 +188,23 @@ def test_explanations_say_where_a_counted_number_comes_from():
     assert any("still in caches" in text for text in provenance)
 
 
-@pytest.mark.parametrize("room", sorted(path.stem for path in (ROOT / "profiles/formulas").glob("*.yaml")))
-def test_a_formula_that_is_written_down_names_what_is_put_in_and_is_used(room: str) -> None:
-    code = "\n".join(map(text_of, source_files(f"engine/{room}")))
-    written = set(re.findall(r"^(\w+) = written_formula\(\)", code, re.MULTILINE))
-    rows = parse_shipped(ROOT / "profiles/formulas" / f"{room}.yaml")
-    assert written == rows.keys()
-    for row in rows.values():
-        words = set(re.findall(r"[A-Za-z_]\w*", row["formula"].partition(" = ")[2]))
-        assert words - {"min", "max", "ceil", "sqrt", "exp", "ln"} == row["symbols"].keys()
+PACKAGES = sorted({file.parent for file in source_files("engine") if formulas_of(file)})
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: str(package.relative_to(ROOT)))
+def test_a_formula_names_what_is_put_in_and_is_used(package: Path) -> None:
+    modules = sorted(package.glob("*.py"))
+    written = {name for file in modules for _, name in written_in(file)}
+    marked = {name for file in modules for name in re.findall(r"^@equation\ndef (\w+)", text_of(file), re.MULTILINE)}
+    rows = formulas_of(modules[0])
+    assert written | marked | COMPUTED_ELSEWHERE & rows.keys() == rows.keys()
+    for name, row in rows.items():
         assert row["source"]
+        if name in written:
+            words = set(re.findall(r"[A-Za-z_]\w*", row["formula"].partition(" = ")[2]))
+            assert words - {"min", "max", "ceil", "sqrt", "exp", "ln"} == row["symbols"].keys()
+
+
+def test_there_is_no_file_of_formulas_of_no_package() -> None:
+    files = {path.stem for path in (ROOT / "profiles/formulas").glob("*.yaml")}
+    assert files == {"_".join(package.relative_to(ROOT / "engine").parts) for package in PACKAGES}

@@ -180,15 +180,7 @@ def coordinate_descent(spec: LinearSVM, rates: Rates) -> Fit:
 CACHED_BYTES = 4.0  # The cache keeps kernel values in single precision
 
 
-# Columns of the kernel matrix that are computed, those the cache lost several times.
-kernel_columns = formula(
-    "columns = support · (1 + again · max(0, 1 - cached / support))",
-    unit="columns",
-    source="least recently used cache of kernel columns (Chang and Lin 2011), surplus as measured",
-    support="support vectors, whose kernel columns are computed",
-    cached="columns the cache holds",
-    again="times a column beyond the cache is computed again",
-)
+kernel_columns = formula()  # Columns of the kernel matrix that are computed, those the cache lost several times
 
 
 def minimal_optimization(spec: KernelSVM, rates: Rates) -> Fit:

@@ -11,53 +11,23 @@ from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.timing.roofline import gemm_bytes, gemm_rate
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.keys import Figure, Parts
+from capacity_tui.engine.keys import Parts
 from capacity_tui.engine.models import ClassicalSpec
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES, FP64_BYTES, NANO
 
-narrow_share = formula(
-    "share = size / (size + half)",
-    unit="",
-    source="panels narrower than a kernel's blocks leave units idle",
-    size="smaller side of the result",
-    half="size at which half the rate is reached",
-)
-
-# Share of the visits to ``visited`` bytes in random order that go to memory.
-missed_share = formula(
-    "missed = max(0, 1 - cache / visited)",
-    unit="share",
-    source="rows visited in random order; caches hold the rest",
-    visited=("bytes visited in random order", "B", "table_bytes"),
-    cache=("bytes of them that the caches hold", "B"),
-)
+narrow_share = formula()
+missed_share = formula()  # Share of the visits to ``visited`` bytes in random order that go to memory
 
 
-@equation(
-    "bytes = passes · block · data · missed, block = min(panel, columns)",
-    unit="B",
-    source="LAPACK geqr2, orgqr: for each column of a panel its rest, half of it on average, is read twice and written",
-    data=("bytes of the matrix", "B"),
-    columns="columns of the matrix",
-    panel="columns that are factorized one by one before the others follow as products",
-    passes="times that a panel is read and written for each of its columns",
-    missed=("share of a panel that caches do not hold", "", "missed_share"),
-)
+@equation
 def panel_bytes(data: Number, columns: Number, panel: Number, passes: Number, missed: Number) -> Number:
     """Bytes that the panels of an orthogonal factorization move between caches and memory."""
     return passes * np.minimum(panel, columns) * data * missed
 
 
-# Cores' worth of speed that several cores give.
-effective_cores = formula(
-    "workers = 1 / (serial + (1 - serial) / cores)",
-    unit="cores",
-    source="Amdahl 1967; serial share as measured",
-    cores="cores that share the loop",
-    serial="share of the loop that one core does alone",
-)
+effective_cores = formula()  # Cores' worth of speed that several cores give
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,15 +140,7 @@ class Fit:
     peak: str  # where memory peaks, in words
 
 
-@equation(
-    "data = n · p · element_bytes if density = 1 else n · p · density · (element_bytes + 4) + 4 · n",
-    unit="B",
-    source="contiguous array; compressed sparse rows with 32-bit indices",
-    n="rows",
-    p="features",
-    density="share of the values that are not zero",
-    element_bytes=("bytes of a number", "B"),
-)
+@equation
 def table_bytes(n: Number, p: Number, density: Number, element_bytes: Number) -> Number:
     """Bytes of the training table."""
     if density >= 1.0:
@@ -186,21 +148,19 @@ def table_bytes(n: Number, p: Number, density: Number, element_bytes: Number) ->
     return n * p * density * (element_bytes + INDEX_BYTES) + n * INDEX_BYTES
 
 
-@equation(
-    "{addends}", unit="B", source="arrays the usual library holds at the peak of a fit", addends=("", "", "table_bytes")
-)
+@equation
 def held_bytes(**addends: Number) -> Number:
     """Bytes of what is held side by side."""
     return sum(addends.values(), start=0.0)
 
 
-@equation("{addends}", unit="", source="numbers the fitted model keeps", part=Figure.MODEL_PARAMETERS)
+@equation
 def kept_numbers(**addends: Number) -> Number:
     """Numbers a fitted model keeps."""
     return sum(addends.values(), start=0.0)
 
 
-@equation("{addends}", unit="FLOP", source="operations to predict one sample", part=Figure.MODEL_FORWARD_FLOPS)
+@equation
 def prediction_flops(**addends: Number) -> Number:
     """FLOPs to predict one sample."""
     return sum(addends.values(), start=0.0)

@@ -18,27 +18,13 @@ from capacity_tui.engine.models import BoostedTrees, DecisionTree, RandomForest
 from capacity_tui.engine.numeric import Number
 
 
-@equation(
-    "levels = min(depth, max(1, growth · log2(max(2, rows / smallest))))",
-    unit="levels",
-    source="trees on noisy data grow deeper than balanced ones, as measured",
-    depth="most levels allowed",
-    growth="levels over those of a balanced tree",
-    rows="rows of the tree",
-    smallest="rows of a leaf",
-)
+@equation
 def grown_levels(depth: Number, growth: Number, rows: Number, smallest: Number) -> Number:
     """Levels that every row passes on its way to a pure leaf, at most ``depth``."""
     return min(depth, max(1.0, growth * math.log2(max(2.0, rows / smallest))))
 
 
-@equation(
-    "sorts = l · (2 · log2(rows) - l + 1) / 2, l = min(levels, log2(rows))",
-    unit="comparisons",
-    source="a node of r rows sorts each feature in r · log2(r) comparisons; nodes halve from level to level",
-    levels=("levels of the tree", "", "grown_levels"),
-    rows="rows at its root",
-)
+@equation
 def sort_depth(levels: Number, rows: Number) -> Number:
     """Comparisons of one value of one feature, over all levels of a tree."""
     whole = math.log2(max(2.0, rows))

@@ -10,7 +10,6 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, counted, price_age
 from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH, Disk, Egress, PriceStep
 from capacity_tui.engine.estimate.derivation import equation, formula
-from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS
@@ -18,25 +17,8 @@ from capacity_tui.engine.units import GIGA, HOUR_SECONDS
 Route = Literal["internet", "area", "elsewhere"]
 
 
-# Price of the gigabytes of a month that fall into one step of a price list.
-step_usd = formula(
-    "usd = max(min(gigabytes, last) - first, 0) · usd_per_gb",
-    unit="USD",
-    source="price steps of profiles/egress.yaml",
-    gigabytes="all that leave in the month, GB",
-    first="gigabytes that the steps before take, GB",
-    last="gigabytes up to which this step goes, GB",
-    usd_per_gb=("price of a gigabyte of it, USD", "USD"),
-)
-
-held_usd = formula(
-    "usd = gigabytes · months · usd_per_gb_month",
-    unit="USD",
-    source="price of profiles/disks.yaml",
-    gigabytes="capacity that is rented, GB",
-    months="for how long",
-    usd_per_gb_month=("price of a gigabyte for a month, USD", "USD"),
-)
+step_usd = formula()  # Price of the gigabytes of a month that fall into one step of a price list
+held_usd = formula()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,67 +105,21 @@ def _words(row: Egress | Disk) -> str:
 SHORT_VOCABULARY = counted("short-vocabulary")
 
 
-@equation(
-    "size = 2 if vocabulary <= 65536 else 4",
-    unit="B",
-    source="indexed data sets keep a token in the shortest whole number that its vocabulary needs",
-    vocabulary="entries of the vocabulary",
-)
+@equation
 def token_bytes(vocabulary: Number) -> Number:
     """Bytes of the number of a token on disk."""
     return np.where(np.less_equal(vocabulary, SHORT_VOCABULARY), 2.0, 2.0 * 2.0)
 
 
-# Bytes a second that a node reads, the mean over all passes through the data.
-mean_bandwidth = formula(
-    "mean = epochs / (1 / first + (epochs - 1) / later)",
-    unit="B/s",
-    source="the first pass reads from the source, the others from the cache",
-    epochs="passes, one at least",
-    first=("bytes a second of the source, B/s", "B"),
-    later=("bytes a second of the cache, B/s", "B"),
-)
-
-read_seconds = formula(
-    "seconds = units · size / (nodes · bandwidth)",
-    unit="s",
-    source="every node reads its share of the step",
-    units="tokens or samples of a step",
-    size=("stored bytes of one, B", "", "token_bytes"),
-    nodes="nodes that read side by side",
-    bandwidth=("bytes a second that one reads, B/s", "B", "mean_bandwidth"),
-)
-
-decode_seconds = formula(
-    "seconds = units / (devices · max(workers, 1) · rate)",
-    unit="s",
-    source="worker processes decode side by side, one to a core; without any the training process does",
-    units="tokens or samples of a step",
-    devices="devices whose workers share the step",
-    workers="worker processes for each device",
-    rate="tokens or samples a second that one core decodes",
-)
+mean_bandwidth = formula()  # Bytes a second that a node reads, the mean over all passes through the data
+read_seconds = formula()
+decode_seconds = formula()
 
 
-@equation(
-    "seconds = max(reading, decoding) if workers > 0 else reading + decoding",
-    unit="s",
-    source="workers read ahead while others decode; without any one follows the other",
-    reading=("seconds in which they are read", "s", "read_seconds"),
-    decoding=("seconds in which they are decoded", "s", "decode_seconds"),
-    workers="worker processes for each device",
-)
+@equation
 def arrival_seconds(reading: Number, decoding: Number, workers: Number) -> Number:
     """Seconds in which the data of a step arrive at the devices."""
     return np.where(np.greater(workers, 0.0), np.maximum(reading, decoding), reading + decoding)
 
 
-input_seconds = formula(
-    "waiting = max(arriving - hidden · working, 0)",
-    unit="s",
-    source="batches that workers prefetch arrive while devices work; what takes longer, devices wait for",
-    part=Figure.INPUT,
-    arriving=("seconds in which the data of the step arrive", "s", "arrival_seconds"),
-    hidden="1 where they arrive beside the work of the step before, else 0",
-    working=("seconds of the step without waiting for data", "s"),
-)
+input_seconds = formula()

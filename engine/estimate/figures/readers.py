@@ -21,99 +21,23 @@ from capacity_tui.engine.estimate.result import (
 )
 from capacity_tui.engine.estimate.timing.reliability import ReliabilityEstimate
 from capacity_tui.engine.estimate.work import ModelFacts
-from capacity_tui.engine.keys import DeviceFact, Figure
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty import Interval, existing
 from capacity_tui.engine.units import PERCENT
 
 MANY_DEVICES = counted("devices-that-fail-often")
-STEP = "definition: work of a step over its time"
 
 
-units_per_second = formula(
-    "rate = units / step_seconds",
-    unit="1/s",
-    source=STEP,
-    part=Figure.TOKENS_PER_SECOND,
-    units="tokens or samples of a step",
-    step_seconds=("seconds of a step", "s", "held_step_seconds"),
-)
-
-units_per_device_second = formula(
-    "rate = units / step_seconds / devices",
-    unit="1/s",
-    source=STEP,
-    part=Figure.TOKENS_PER_SECOND_PER_DEVICE,
-    units="tokens or samples of a step",
-    step_seconds=("seconds of a step", "s", "held_step_seconds"),
-    devices="devices that share the work",
-)
-
-samples_per_second = formula(
-    "rate = units / units_per_sample / step_seconds",
-    unit="1/s",
-    source=STEP,
-    part=Figure.SAMPLES_PER_SECOND,
-    units="tokens or samples of a step",
-    units_per_sample="tokens of a sample; 1 where samples are counted",
-    step_seconds=("seconds of a step", "s", "held_step_seconds"),
-)
-
-job_seconds = formula(
-    "time = steps · step_seconds",
-    unit="s",
-    source="steps of the plan, one after another",
-    part=Figure.ESTIMATED_TRAIN_TIME_SECONDS,
-    steps="optimizer steps",
-    step_seconds=("seconds of a step", "s", "held_step_seconds"),
-)
-
-# Hours of a job over all devices, as clusters bill them.
-device_hours = formula(
-    "hours = seconds / 3600 · devices",
-    unit="h",
-    source="hours of the job, times devices",
-    part=Figure.COST_GPU_HOURS,
-    seconds=("seconds of the job", "s", "job_seconds"),
-    devices="devices that share the work",
-)
-
-usd_per_request = formula(
-    "usd = million / 10^6 · units",
-    unit="USD",
-    source="price of a million tokens, for those of a request",
-    part=Figure.COST_USD_PER_REQUEST,
-    million=("price of a million tokens or samples, USD", "USD", "job_usd"),
-    units="tokens of a request, prompt and answer; 1 where samples are counted",
-)
-
-job_flops = formula(
-    "flops = steps · model_flops",
-    unit="FLOP",
-    source="FLOPs of the model itself, none of recomputation",
-    part=Figure.TOTAL_FLOPS,
-    steps="optimizer steps",
-    model_flops=("FLOPs of the model in a step, over all devices", "FLOP", "step_flops"),
-)
-
-model_tflops = formula(
-    "tflops = model_flops / step_seconds / devices / 10^12",
-    unit="TFLOP/s",
-    source="FLOPs of the model itself, none of recomputation",
-    part=Figure.MODEL_TFLOPS_PER_DEVICE,
-    model_flops=("FLOPs of the model in a step, over all devices", "FLOP", "step_flops"),
-    step_seconds=("seconds of a step", "s", "held_step_seconds"),
-    devices="devices that share the work",
-)
-
-memory_used = formula(
-    "used = 100 · reserved / capacity",
-    unit="%",
-    source="what the driver shows over what a device has",
-    part=Figure.MEMORY_UTILIZATION_PERCENT,
-    reserved=("bytes the driver shows", "B"),
-    capacity=("usable bytes of the device", "", DeviceFact.MEMORY_BYTES),
-)
+units_per_second = formula()
+units_per_device_second = formula()
+samples_per_second = formula()
+job_seconds = formula()
+device_hours = formula()  # Hours of a job over all devices, as clusters bill them
+usd_per_request = formula()
+job_flops = formula()
+model_tflops = formula()
+memory_used = formula()
 
 
 Value: TypeAlias = Number | Interval | None

@@ -20,7 +20,6 @@ from capacity_tui.engine.estimate.timing.roofline import (
     unpacking_bytes,
 )
 from capacity_tui.engine.estimate.work import Direction, Operator
-from capacity_tui.engine.keys import DeviceFact
 from capacity_tui.engine.models.networks import Layer
 from capacity_tui.engine.numeric import Number, any_true
 
@@ -127,32 +126,9 @@ def _multiplied(
     return Operator(name, "compute", phase, "layer", flops, moved, rate, bandwidth, count)
 
 
-fed_rate = formula(
-    "rate = 1 / (1 / product + element_bytes / (2 · units · unit_rate))",
-    unit="FLOP/s",
-    source="efficiency.yaml: every processor gathers the windows of an image, whatever its matrix units could multiply",
-    product=("of a matrix product of its shape, FLOP/s", "FLOP/s", "gemm_rate"),
-    units=("processors of the device", "", DeviceFact.UNITS),
-    unit_rate="FLOP/s for which one of them gathers operands of 2 bytes",
-    element_bytes=("bytes of an operand", "B"),
-)
-
-narrow_rate = formula(
-    "narrow = rate · columns / (columns + half)",
-    unit="FLOP/s",
-    source="tiles have the width libraries give them: few output channels, or few in a group, leave them partly empty",
-    rate=("of one with many, FLOP/s", "FLOP/s", ("gemm_rate", "fed_rate")),
-    columns="columns of the result, of one group",
-    half=("columns at which half the rate is reached", "", "coefficients.convolution-half-columns"),
-)
-
-depthwise_bandwidth = formula(
-    "bandwidth = stream · share",
-    unit="B/s",
-    source="coefficients.yaml: depthwise convolutions read every element once a tap, mostly from caches",
-    stream=("what large copies reach, B/s", "B/s"),
-    share="share of that it reaches",
-)
+fed_rate = formula()
+narrow_rate = formula()
+depthwise_bandwidth = formula()
 
 
 def _attended(
@@ -184,31 +160,10 @@ def _reordered(run: NetworkRun, layer: Layer, name: str, phase: Direction, count
     return Operator(name, "compute", phase, "layer", 0.0, moved, 1.0, bandwidth, count, launches=0.0)
 
 
-# Bytes moved to bring a convolution's input and output into another order.
-order_bytes = formula(
-    "bytes = 2 · batch · elements · element_bytes · share",
-    unit="B",
-    source="matrix units want the channels of a position beside each other: images that lie otherwise are copied",
-    batch="samples on the device",
-    elements="elements of both of one sample",
-    element_bytes=("bytes of an element", "B"),
-    share=(
-        "share of them that is copied",
-        "",
-        ("coefficients.reordered-unsaid", "coefficients.reordered-channels-first"),
-    ),
-)
+order_bytes = formula()  # Bytes moved to bring a convolution's input and output into another order
 
 
-@equation(
-    "parts = clip(4 · units / tiles, 1, k / 512), tiles = max(m / 128, 1) · max(n / 128, 1)",
-    unit="",
-    source="libraries split the inner length of products with few output tiles, as weight gradients have",
-    m="rows",
-    n="columns",
-    k="inner length",
-    units=("processors of the device that work on tiles side by side", "", DeviceFact.UNITS),
-)
+@equation
 def split_depth(m: Number, n: Number, k: Number, units: Number) -> Number:
     """Parts into which the inner length is split, so that every processor has tiles to work on."""
     tiles = np.maximum(m / TILE_ROWS, 1.0) * np.maximum(n / TILE_COLUMNS, 1.0)
@@ -232,26 +187,8 @@ def _moves(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:
             yield Operator(f"{layer.name}{suffix}", "compute", phase, "layer", 0.0, moved, 1.0, bandwidth, count)
 
 
-# Bytes that a kernel bound by memory moves.
-moved_bytes = formula(
-    "bytes = batch · elements · element_bytes",
-    unit="B",
-    source="each operation reads and writes its operands once, batch normalization its input twice",
-    batch="samples on the device",
-    elements="elements of one sample that it reads and writes",
-    element_bytes=("bytes of an element", "B"),
-)
-
-# Bytes that norms, activations and sums move in a second.
-network_bandwidth = formula(
-    "bandwidth = 1 / (1 / stream + 1 / (units · unit_elements · element_bytes))",
-    unit="B/s",
-    source="coefficients.yaml: a processor works through so many elements, however few bytes they have",
-    stream=("what large copies reach, B/s", "B/s", "reached_bandwidth"),
-    units=("processors of the device", "", DeviceFact.UNITS),
-    unit_elements="elements that one of them reads or writes in a second",
-    element_bytes=("bytes of an element", "B"),
-)
+moved_bytes = formula()  # Bytes that a kernel bound by memory moves
+network_bandwidth = formula()  # Bytes that norms, activations and sums move in a second
 
 
 def _optimizer(run: NetworkRun) -> Iterator[Operator]:

@@ -118,13 +118,7 @@ def product_matrices(network: LayerList) -> tuple[Matrix, ...]:
     )
 
 
-# Share of the activations alive when every segment is computed again.
-checkpointed_share = formula(
-    "kept = min(1, 2 / sqrt(layers))",
-    unit="share",
-    source="Chen et al. 2016: the borders of as many segments as a segment has layers, and one segment",
-    layers="layers of the network",
-)
+checkpointed_share = formula()  # Share of the activations alive when every segment is computed again
 
 
 def network_run(

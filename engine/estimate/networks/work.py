@@ -17,7 +17,7 @@ from capacity_tui.engine.estimate.networks.run import NetworkRun, network_run
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds, all_reduce_seconds
 from capacity_tui.engine.estimate.transformer.memory_terms import GRADIENTS, OPTIMIZER, host_bytes, sharded_bytes
 from capacity_tui.engine.estimate.work import Collective, ModelFacts, Phase, Schedule, Work
-from capacity_tui.engine.keys import DeviceFact, Figure
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models.networks import NetworkSpec
 from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.plan import Plan
@@ -30,15 +30,7 @@ METHOD = (
     "operator roofline, convolutions as matrix products, with collectives; memory from the tensors each layer keeps"
 )
 
-host_seconds = formula(
-    "host = (step + batches · awaited) · launch",
-    unit="s",
-    source="kernels of a step besides its layers; those for whose results the host waits before it launches more",
-    step="kernels of a step besides those of its layers",
-    awaited="kernels of a batch that select what later layers read",
-    batches="batches of a step",
-    launch=("seconds to launch one", "s", "launch_seconds"),
-)
+host_seconds = formula()
 
 
 def network_work(
@@ -146,65 +138,18 @@ def _collectives(run: NetworkRun) -> Iterator[Collective]:
 TRANSFORMED_TILE = counted("transformed-tile")
 
 
-# Bytes of activations at their peak.
-activation_bytes = formula(
-    "activations = batch · (kept · (elements · element_bytes + further) + working · element_bytes)",
-    unit="B",
-    source="tensors the backward pass of each layer reads; those that two layers share once",
-    part=Figure.MEMORY_ACTIVATIONS,
-    batch="samples on the device",
-    kept="share of them that is not computed again",
-    elements="elements of one sample that the backward pass reads",
-    further=("bytes of indices and masks of one sample", "B"),
-    working="elements of one sample in the layer at work",
-    element_bytes=("bytes of an element", "B"),
-)
+activation_bytes = formula()  # Bytes of activations at their peak
 
 
-@equation(
-    "transformed = batch · elements · element_bytes · 36 / 16 · plain",
-    unit="B",
-    source="Lavin and Gray 2016: for tiles of 4x4 a 3x3 convolution transforms windows of 6x6 into memory of its own",
-    batch="samples on the device",
-    elements="elements of one sample that the largest such convolution reads and writes",
-    element_bytes=("bytes of an element", "B"),
-    plain="1 where products do not run on matrix units, which multiply as they are",
-)
+@equation
 def transformed_bytes(batch: Number, elements: Number, element_bytes: Number, plain: Number) -> Number:
     """Bytes in which a convolution outside the matrix units keeps its transformed input and output."""
     return batch * elements * element_bytes * TRANSFORMED_TILE * plain
 
 
-workspace_bytes = formula(
-    "workspace = min(transformed, max((capacity - context) / (1 + fragmentation) - others, 0))",
-    unit="B",
-    source="PyTorch tries the next algorithm of cuDNN where the workspace of one cannot be allocated (Conv_v7.cpp)",
-    transformed=("bytes of the transformed input and output", "B", "transformed_bytes"),
-    capacity=("bytes of the device", "B", DeviceFact.MEMORY_BYTES),
-    context=("bytes outside the allocator", "B", "context_bytes"),
-    fragmentation="what the allocator holds beyond its peak, as a share of it",
-    others=("bytes of all else", "B"),
-)
-
-
-bucket_bytes = formula(
-    "buffers = element_bytes · parameters · reduced",
-    unit="B",
-    source="gradients are copied into buckets before they are reduced",
-    part=Figure.MEMORY_BUFFERS,
-    element_bytes=("bytes of an element", "B"),
-    parameters="parameters of the network",
-    reduced="1 where several devices reduce gradients",
-)
-
-surrounded_weights = formula(
-    "weights = fullest + others",
-    unit="B",
-    source="the network, what reads the text of a picture and what decodes the picture; idle ones may wait on the host",
-    part=Figure.MEMORY_WEIGHTS,
-    fullest=("bytes of the one at work when memory is fullest", "B", "sharded_bytes"),
-    others=("bytes of the others that stay on the device", "B"),
-)
+workspace_bytes = formula()
+bucket_bytes = formula()
+surrounded_weights = formula()
 
 
 def _weights_and_activations(run: NetworkRun, part: str = "") -> tuple[Number, Number, Number]:

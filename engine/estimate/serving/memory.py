@@ -10,7 +10,6 @@ import numpy as np
 from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.keys import DeviceFact, Figure
 from capacity_tui.engine.models.transformer import cache_elements
 from capacity_tui.engine.numeric import Number, added, any_true, largest, where
 from capacity_tui.engine.record import dataclass
@@ -27,118 +26,27 @@ class ServingMemory:
     host: Number  # bytes in host memory
 
 
-weight_bytes = formula(
-    "weights = layers · (dense / tp + experts / expert_shards) · body + ends / tp",
-    unit="B",
-    source="bits a weight of the format, scales included",
-    part=Figure.MEMORY_WEIGHTS,
-    layers=("layers on the device", "", "sharded_bytes"),
-    dense="parameters of a layer without routed experts",
-    experts="parameters of its routed experts on devices",
-    tp="devices a layer is split over",
-    expert_shards="devices the experts are split over",
-    body=("bytes of a weight in the layers", "B"),
-    ends=("bytes of embedding and head", "B"),
-)
-
-further_weight_bytes = formula(
-    "further = (adapters · parameters + draft) / tp · element_bytes",
-    unit="B",
-    source="vLLM: adapters and a draft model have 16 bits, and are split as the layers are",
-    adapters="adapters that requests choose from",
-    parameters="parameters of one of them",
-    draft="parameters of a draft model",
-    tp="devices a layer is split over",
-    element_bytes=("bytes of one of them", "B"),
-)
-
-all_weight_bytes = formula(
-    "weights = own + further",
-    unit="B",
-    source="weights of several models lie side by side",
-    part=Figure.MEMORY_WEIGHTS,
-    own=("bytes of the model itself", "B", "weight_bytes"),
-    further=("bytes of adapters and a draft model", "B", "further_weight_bytes"),
-)
-
-kv_cache_bytes = formula(
-    "kv_cache = batch · elements · element_bytes / shards / stages",
-    unit="B",
-    source="keys and values of every token and layer; context rounded up to whole blocks",
-    part=Figure.MEMORY_KV_CACHE,
-    batch="sequences",
-    elements="elements one sequence keeps in all layers",
-    element_bytes=("bytes of an element", "B"),
-    shards="devices of a tensor-parallel group that hold different heads",
-    stages="pipeline stages",
-)
-
-# Tokens a paged cache sets aside for a sequence.
-rounded_up = formula(
-    "rounded = block · ceil(tokens / block)",
-    unit="tokens",
-    source="Kwon et al. 2023, paged attention",
-    tokens="tokens of a sequence",
-    block="tokens of a block",
-)
-
-activation_bytes = formula(
-    "activations = tokens · element_bytes · (2 · hidden + widest)",
-    unit="B",
-    source="a forward pass keeps the residual stream, one layer's input and its widest intermediate",
-    part=Figure.MEMORY_ACTIVATIONS,
-    tokens="tokens of a forward pass",
-    element_bytes=("bytes of an element", "B"),
-    hidden="width of the model",
-    widest="elements a token has in the widest intermediate, after tensor parallelism",
-)
+weight_bytes = formula()
+further_weight_bytes = formula()
+all_weight_bytes = formula()
+kv_cache_bytes = formula()
+rounded_up = formula()  # Tokens a paged cache sets aside for a sequence
+activation_bytes = formula()
 
 
-@equation(
-    "logits = rows · vocab / tp · 4",
-    unit="B",
-    source="fp32 logits of the positions that are sampled",
-    part=Figure.MEMORY_LOGITS,
-    rows="positions that are sampled",
-    vocab="entries of the vocabulary",
-    tp="devices a layer is split over",
-)
+@equation
 def logit_bytes(rows: Number, vocab: Number, tp: Number) -> Number:
     return rows * vocab / tp * LOGIT_BYTES
 
 
-@equation(
-    "claimed = needed + share · (capacity - needed) if claims_free else share · capacity",
-    unit="B",
-    source="vLLM: gpu_memory_utilization; TensorRT-LLM: free_gpu_memory_fraction",
-    capacity=("usable device memory", "", DeviceFact.MEMORY_BYTES),
-    share="share it takes",
-    needed=("bytes of everything but the cache", "B"),
-    claims_free="1 where the share is of the memory that is left free",
-)
+@equation
 def claimed_bytes(capacity: Number, share: Number, needed: Number, claims_free: Number) -> Number:
     """Device memory an engine takes for itself, most of it for the cache."""
     return np.where(claims_free > 0, needed + share * (capacity - needed), share * capacity)
 
 
-workspace_bytes = formula(
-    "buffers = workspace",
-    unit="B",
-    source="measured: what the engine sets aside for its kernels, engines.yaml",
-    part=Figure.MEMORY_BUFFERS,
-    workspace=("bytes the engine sets aside", "B"),
-)
-
-host_bytes = formula(
-    "host = embedding + layers + experts + cache",
-    unit="B",
-    source="what the engine leaves in host memory",
-    part=Figure.MEMORY_HOST_BYTES,
-    embedding=("bytes of a token embedding that is looked up on the host", "B"),
-    layers=("bytes of the layers the accelerator does not hold", "B"),
-    experts=("bytes of the routed experts of layers that it does hold", "B"),
-    cache=("bytes of the keys and values of layers it does not hold", "B"),
-)
+workspace_bytes = formula()
+host_bytes = formula()
 
 
 def tokens_per_pass(run: ServingRun) -> Number:

@@ -24,7 +24,6 @@ from capacity_tui.engine.estimate.timing.roofline import (
     tiled_rows,
 )
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.keys import DeviceFact
 from capacity_tui.engine.models.transformer import (
     attended_at_end,
     attended_of_sequence,
@@ -74,30 +73,13 @@ class Product:
     inner: Number = 0.0  # inner length; that of the residual stream where 0
 
 
-@equation(
-    "distinct = experts · (1 - (1 - active / experts)^tokens)",
-    unit="experts",
-    source="expected distinct experts of independent, balanced choices",
-    experts="routed experts of a layer",
-    active="experts a token visits",
-    tokens="tokens of a pass",
-)
+@equation
 def distinct_experts(experts: Number, active: Number, tokens: Number) -> Number:
     """Experts of a layer that at least one of ``tokens`` tokens visits."""
     return experts * (1.0 - (1.0 - active / np.maximum(experts, 1.0)) ** tokens)
 
 
-@equation(
-    "bandwidth = min(memory · stream · share, units · unit_bandwidth, unpacked)",
-    unit="B/s",
-    source="memory bandwidth, bytes a unit keeps in flight, and arithmetic that unpacks weights",
-    memory=("memory bandwidth, B/s", "B/s", (DeviceFact.HOST_BANDWIDTH, DeviceFact.BANDWIDTH)),
-    stream="share of it that large copies reach",
-    share="what the engine's kernels reach of that",
-    units=("processors of the device", "", DeviceFact.UNITS),
-    unit_bandwidth=("most one of them streams, B/s", "B/s"),
-    unpacked=("bytes of packed weights that its arithmetic unpacks in a second", "B/s"),
-)
+@equation
 def weight_bandwidth(
     memory: Number, stream: Number, share: Number, units: Number, unit_bandwidth: Number, unpacked: Number
 ) -> Number:
@@ -105,39 +87,14 @@ def weight_bandwidth(
     return np.minimum(np.minimum(memory * stream * share, units * unit_bandwidth), unpacked)
 
 
-@equation(
-    "few = rate · rows / (rows + half) if rows > 1 else rate",
-    unit="FLOP/s",
-    source="weight_kernels.yaml: libraries of processors copy weights into blocks first, but for vectors",
-    rate=("of one with many rows, FLOP/s", "FLOP/s", "gemm_rate"),
-    rows="rows",
-    half="rows at which half the rate is reached",
-)
+@equation
 def rate_of_rows(rate: Number, rows: Number, half: Number) -> Number:
     """FLOP/s of a product of ``rows`` rows with weights that are copied first."""
     return rate * where(rows > 1, rows / (rows + half), 1.0)
 
 
-expert_bandwidth = formula(
-    "bandwidth = bytes / (bytes / memory + matrices · start)",
-    unit="B/s",
-    source="all threads of a processor multiply one expert's matrix after another, and wait for the last of them",
-    bytes=("bytes of the experts that are read", "B"),
-    memory=("bandwidth of the processor's memory, B/s", "B/s", "reached_bandwidth"),
-    matrices="their matrices",
-    start=("seconds in which threads start and join", "s", "coefficients.expert-start"),
-)
-
-
-crossing_seconds = formula(
-    "seconds = crossings · (bytes / link + wait)",
-    unit="s",
-    source="handed over as between pipeline stages: the engine waits for one side, then starts the other",
-    crossings="times activations cross the link around the experts of a layer",
-    bytes=("bytes of the activations", "B"),
-    link=("bandwidth of the link to the host, B/s", "B/s", "reached_bandwidth"),
-    wait=("seconds in which the engine hands over", "s"),
-)
+expert_bandwidth = formula()
+crossing_seconds = formula()
 
 
 def prefill_pass(run: ServingRun, rows: Number) -> Pass:

@@ -189,13 +189,7 @@ def weighted_percentile(values: Floats, weights: Floats, share: Number) -> Float
     return np.asarray(read_off(np.asarray(wanted), below, values)[0])
 
 
-@equation(
-    "passes = (host / step + 1 / 2 if step > 0 else 0) if host > 0 else 0",
-    unit="passes",
-    source="an engine does not wait for the host: answers are given meanwhile, and the pass that has begun goes on",
-    host=("seconds for which the host has them", "s"),
-    step=("seconds of a pass for answers alone", "s"),
-)
+@equation
 def missed_passes(host: Number, step: Number) -> Number:
     """Passes that begin before the host has sent an answer and taken in the request that follows it."""
     answers = np.greater(step, 0.0)
@@ -203,28 +197,10 @@ def missed_passes(host: Number, step: Number) -> Number:
 
 
 # Full passes until a prompt is read where each follows an answer and all have one length, the mean.
-passes_until_read = formula(
-    "passes = min(own + min(own - 1, 1) + missed, (groups + own) / 2)",
-    unit="passes",
-    source="answers of one length whose prompts are read in groups end one group after the other, each in a pass: "
-    "those that end while the first is missed wait for each other, at most for all; a prompt of several passes begins "
-    "and ends within those of others",
-    own="passes that read one prompt, from 1",
-    groups="full passes that read the prompts of all requests that run at once, from as many",
-    missed="passes that begin before a request is there; infinite where answers stand still while prompts are read",
-)
+passes_until_read = formula()
 
 # Seconds to the first token that all but a share keep to, of requests that all start together.
-together_percentile = formula(
-    "time = mean + (1 - 2 · beyond) · (groups - own) / 2 · seconds",
-    unit="s",
-    source="requests that start together are read one full pass after another, as many in each",
-    mean=("the mean", "s"),
-    beyond="share that may take longer",
-    own="passes that read one prompt, from 1",
-    groups="full passes that read the prompts of all",
-    seconds=("seconds of such a pass", "s"),
-)
+together_percentile = formula()
 
 
 # Numbers of running requests of which the best is taken, and how often as many are then tried around it.
@@ -282,21 +258,8 @@ class Round:
         return self.running * self.passes
 
 
-most_running = formula(
-    "running = min(concurrency, max(cached, 1))",
-    unit="requests",
-    source="what the cache does not hold waits",
-    concurrency="requests at work at once, or that the engine takes up",
-    cached="sequences that the cache holds",
-)
-
-round_rate = formula(
-    "rate = running / seconds",
-    unit="requests/s",
-    source="Little 1961",
-    running="requests that run at once",
-    seconds=("seconds in which as many are answered", "s"),
-)
+most_running = formula()
+round_rate = formula()
 
 
 def best_round(run: ServingRun, full: Round) -> tuple[Number, Round]:

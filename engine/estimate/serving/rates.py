@@ -11,92 +11,20 @@ from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.result import InferenceSpeed
 from capacity_tui.engine.estimate.work import Loaded, Served
-from capacity_tui.engine.keys import SERVING, Figure
+from capacity_tui.engine.keys import SERVING
 from capacity_tui.engine.numeric import Number, where
 from capacity_tui.engine.plan import InferenceSection
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import PERCENT
 
-prefill_rate = formula(
-    "rate = batch · prompt / seconds",
-    unit="tokens/s",
-    source="forward passes over the prompts of one batch, on one replica",
-    part=Figure.PREFILL_TOKENS_PER_SECOND,
-    batch="sequences of the batch",
-    prompt="tokens of a prompt",
-    seconds=("seconds until all prompts are read", "s"),
-)
-
-decode_rate = formula(
-    "rate = batch / seconds",
-    unit="tokens/s",
-    source="one forward pass for the next token of every sequence, at the mean context, on one replica",
-    part=Figure.DECODE_TOKENS_PER_SECOND,
-    batch="sequences of the batch",
-    seconds=("seconds between two tokens of a sequence", "s", ("output_token_seconds", "loaded_token_seconds")),
-)
-
-# Seconds between two output tokens of a sequence.
-output_token_seconds = formula(
-    "time = seconds · (1 + drafts) / accepted",
-    unit="s",
-    source="one decode step gives every sequence of the batch its next tokens, one where nothing is guessed",
-    part=Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
-    seconds=("seconds of one step of decode", "s"),
-    drafts="time of a draft's guesses for it, in steps, from 0",
-    accepted=("tokens a sequence gets from it", "", "accepted_tokens"),
-)
-
-request_rate = formula(
-    "rate = replicas · batch / seconds",
-    unit="requests/s",
-    source="every replica answers one batch after another",
-    part=Figure.REQUESTS_PER_SECOND,
-    replicas="copies of the model that serve side by side",
-    batch="sequences of a batch",
-    seconds=("seconds from a batch's prompts to its last token", "s"),
-)
-
-# Requests answered a second under a load, over all replicas.
-answered_rate = formula(
-    "rate = min(arriving, largest)",
-    unit="requests/s",
-    source="what arrives is answered, as far as that is possible",
-    part=Figure.REQUESTS_PER_SECOND,
-    arriving="requests that arrive in a second; infinite where each follows an answer",
-    largest="requests that are answered in a second at most",
-)
-
-output_rate = formula(
-    "rate = requests · output",
-    unit="tokens/s",
-    source="answers of all replicas, the time of their prompts included",
-    part=Figure.OUTPUT_TOKENS_PER_SECOND,
-    requests=("requests answered in a second", "", ("request_rate", "answered_rate")),
-    output="tokens of an answer, the mean",
-)
-
-# Seconds from a batch's arrival to the first token of its sequences, the mean.
-batch_first_token_seconds = formula(
-    "time = host + prefill + (waves - 1) / 2 · seconds / waves",
-    unit="s",
-    source="what the cache does not hold of a batch follows where answers have ended",
-    part=Figure.TIME_TO_FIRST_TOKEN_SECONDS,
-    host=("seconds in which the host takes a request in and sends its first text", "s"),
-    prefill=("seconds in which the prompts of those that run at once are read", "s"),
-    waves="the batch over what of it runs at once",
-    seconds=("seconds of the whole batch", "s"),
-)
-
-# Seconds in which all requests of a load that ends are answered.
-all_requests_seconds = formula(
-    "seconds = requests / rate",
-    unit="s",
-    source="requests one after another at the rate at which they are answered",
-    part=Figure.ALL_REQUESTS_SECONDS,
-    requests="how many there are",
-    rate=("requests answered a second, over all replicas", "1/s", ("answered_rate", "request_rate")),
-)
+prefill_rate = formula()
+decode_rate = formula()
+output_token_seconds = formula()  # Seconds between two output tokens of a sequence
+request_rate = formula()
+answered_rate = formula()  # Requests answered a second under a load, over all replicas
+output_rate = formula()
+batch_first_token_seconds = formula()  # Seconds from a batch's arrival to the first token of its sequences, the mean
+all_requests_seconds = formula()  # Seconds in which all requests of a load that ends are answered
 
 
 def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Number, ranges: Ranges) -> InferenceSpeed:

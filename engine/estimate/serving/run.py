@@ -51,38 +51,15 @@ class Guessing:
         return self.tokens * self.draft_cost
 
 
-@equation(
-    "accepted = guesses + 1 if acceptance >= 1 else (1 - acceptance^(guesses + 1)) / (1 - acceptance)",
-    unit="tokens",
-    source="Leviathan et al. 2023: guesses up to the first that is refused, and one token of the model's own",
-    guesses="tokens guessed ahead of it, from 0",
-    acceptance="share of them that are accepted, each for itself",
-)
+@equation
 def accepted_tokens(guesses: Number, acceptance: Number) -> Number:
     """Tokens a sequence gets from one pass, the mean."""
     refused = np.maximum(1.0 - acceptance, np.finfo(float).tiny)
     return np.where(acceptance >= 1.0, guesses + 1.0, (1.0 - acceptance ** (guesses + 1.0)) / refused)
 
 
-# Tokens of the longest answer of a batch, until which the batch drains.
-longest_output = formula(
-    "longest = output · (1 + spread · sqrt(2 · ln(batch)))",
-    unit="tokens",
-    source="expected largest of independent normal lengths, Cramer 1946",
-    output="tokens of an answer, the mean",
-    spread="standard deviation over the mean, from 0",
-    batch="answers",
-)
-
-# Tokens in the cache of a sequence, the mean over its decode steps.
-mean_decode_context = formula(
-    "context = prompt + output / 2 · (1 + spread^2)",
-    unit="tokens",
-    source="mean over all generated tokens: long answers have more of them",
-    prompt="tokens of a prompt",
-    output="tokens of an answer, the mean, from 0",
-    spread="standard deviation over the mean, from 0",
-)
+longest_output = formula()  # Tokens of the longest answer of a batch, until which the batch drains
+mean_decode_context = formula()  # Tokens in the cache of a sequence, the mean over its decode steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,18 +85,7 @@ def _hand_over(run: ServingRun, rows: Number) -> Number:
     return np.where(layout.pp > 1, (layout.pp - 1.0) * (send + run.runtime.stage_seconds), 0.0)
 
 
-launched_kernels = formula(
-    "kernels = layers · (layer_kernels + further · products + expert · experts + routing)",
-    unit="kernels",
-    source="engines.yaml: a layer's kernels; a loop over experts launches those of all, whether tokens visit or not",
-    layers="layers of the model",
-    layer_kernels="kernels of a layer",
-    further="kernels beside each product with weights, which their format needs",
-    products="products of a layer with weights that are launched one by one",
-    expert="kernels of an expert, 0 where products of experts are grouped",
-    experts="routed experts of a layer",
-    routing="kernels that choose experts, sort tokens and bring them back",
-)
+launched_kernels = formula()
 
 
 def pass_kernels(run: ServingRun) -> Number:
@@ -115,29 +104,13 @@ def _adapter_kernels(run: ServingRun) -> Number:
     return where(run.adapters.number > 0, KERNELS_OF_ADAPTERS, 0.0)
 
 
-@equation(
-    "launch = max(captured, uncaptured) if eager > 0 else captured",
-    unit="s",
-    source="graphs are captured for decode up to a length of context; the host starts each kernel of other passes",
-    captured=("seconds where a graph is captured for the pass, 0 where the device starts its kernels itself", "s"),
-    uncaptured=("seconds where the engine has captured none", "s"),
-    eager="1 for a pass without a captured graph",
-)
+@equation
 def launch_seconds(captured: Number, uncaptured: Number, eager: Number) -> Number:
     """Seconds of host time for each kernel of a pass."""
     return where(eager > 0, np.maximum(captured, uncaptured), captured)
 
 
-# Seconds of a pass that do not depend on its tokens.
-fixed_seconds = formula(
-    "fixed = step + layers · experts · align",
-    unit="s",
-    source="scheduling and sampling; kernels of early 2025 sort tokens by expert in one block of threads",
-    step=("seconds of scheduling and sampling", "s"),
-    layers="layers with routed experts",
-    experts="routed experts of a layer",
-    align=("seconds for each of them in which tokens are sorted", "s"),
-)
+fixed_seconds = formula()  # Seconds of a pass that do not depend on its tokens
 
 
 def _schedule(
@@ -203,13 +176,7 @@ def decode_phase(name: Literal["decode", "draft"], run: ServingRun, runs: Number
     return _phase(name, run, step, pass_operators(run, step), schedule, runs)
 
 
-shared_host_seconds = formula(
-    "seconds = schedule / passes",
-    unit="s",
-    source="multi-step scheduling: the host schedules, prepares inputs and returns texts once for so many passes",
-    schedule=("seconds of the host for one schedule", "s"),
-    passes="passes that it schedules at once",
-)
+shared_host_seconds = formula()
 
 
 def _scheduled_at_once(run: ServingRun) -> ServingRun:
@@ -222,31 +189,14 @@ def _scheduled_at_once(run: ServingRun) -> ServingRun:
     return replace(run, runtime=replace(runtime, **shared))
 
 
-@equation(
-    "tokens = max(min(max(prompt, prompt · arriving), max(budget - running, budget · prompt / (prompt + passes))), 1)",
-    unit="tokens",
-    source="chunked prefill, Agrawal et al. 2023: prompts are cut to what a pass has room for beside its answers; "
-    "where prompts fill every pass, answers take their share of its tokens",
-    prompt="tokens of a prompt that are read",
-    arriving="prompts that come during one pass",
-    budget="most tokens of a pass",
-    running="sequences that get their next token in it",
-    passes="passes in which a sequence gets its answer",
-)
+@equation
 def chunk_of_prompts(prompt: Number, arriving: Number, budget: Number, running: Number, passes: Number) -> Number:
     """Tokens of prompts that one pass reads under a load."""
     room = np.maximum(budget - running, budget * (prompt / (prompt + passes)))
     return np.maximum(np.minimum(np.maximum(prompt, prompt * arriving), room), 1.0)
 
 
-passes_with_prompts = formula(
-    "passes = min(answer, max(reading - max(own, 1), 0))",
-    unit="passes",
-    source="a sequence gets its next tokens beside the prompts of others, not while its own is read",
-    answer="passes in which a sequence gets its answer",
-    reading="passes that read the prompts of as many requests as run at once",
-    own="of these, passes for one prompt",
-)
+passes_with_prompts = formula()
 
 
 def loaded_phases(run: ServingRun) -> tuple[Phase, ...]:
@@ -273,16 +223,7 @@ def loaded_phases(run: ServingRun) -> tuple[Phase, ...]:
     return reading, *((answering,) if any_true(run.output > 0) else ()), *guessed(run)
 
 
-@equation(
-    "share = apart · (1 - reading / passes - (1 - reading / passes)^replicas) / max(1 - reading / passes, least)",
-    unit="",
-    source="replicas that share experts exchange tokens in every layer: a pass ends when the longest of them has",
-    reading="passes of a replica that read prompts",
-    passes="all of its passes",
-    replicas="replicas whose tokens meet at the same experts",
-    least="share of the passes that is taken to be free of prompts at least",
-    apart="1 where replicas read whenever prompts come to them, 0 where all read at the same time",
-)
+@equation
 def passes_in_step(reading: Number, passes: Number, replicas: Number, least: Number, apart: Number) -> Number:
     """Share of the passes for answers alone during which another replica reads a prompt."""
     free = 1.0 - np.minimum(reading / passes, 1.0)

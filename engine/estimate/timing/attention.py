@@ -9,7 +9,6 @@ from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import OTHER, AttentionKernel, Framework
 from capacity_tui.engine.cluster import Device, device_setting
 from capacity_tui.engine.estimate.derivation import equation, formula
-from capacity_tui.engine.keys import DeviceFact
 from capacity_tui.engine.machine import Setting
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import FASTEST, UNNAMED
@@ -35,28 +34,10 @@ class AttentionRates:
     backward_half: Number
 
 
-exponential_width = formula(
-    "width = reach · exposed · exponential / score",
-    unit="elements",
-    source="Shah et al. 2024: matrix units and special-function units take turns at every score",
-    reach="share of the peak that the products alone sustain",
-    exposed="share of the exponentials' time that products do not hide",
-    exponential=("FLOPs that matrix units do in the time of one exponential", "FLOP"),
-    score=("FLOPs of a score for each element of the head", "FLOP", "counts.score-flops"),
-)
+exponential_width = formula()
 
 
-@equation(
-    "rate = peak · reach · span / (span + half) · head_dim / (head_dim + width)",
-    unit="FLOP/s",
-    source="attention_kernels.yaml: published timings of kernels, by length and width of heads",
-    span="tokens a token may attend to",
-    head_dim="width of a head",
-    peak=("dense peak, FLOP/s", "FLOP/s"),
-    reach="share of the peak that its products alone sustain over long sequences",
-    half=("tokens at which half the rate is reached", "", "ring_half_length"),
-    width=("width of a head at which exponentials take as long as products", "", "exponential_width"),
-)
+@equation
 def attention_rate(span: Number, head_dim: Number, peak: Number, reach: Number, half: Number, width: Number) -> Number:
     """FLOP/s of fused attention over ``span`` tokens with heads of ``head_dim``."""
     return peak * reach * (span / (span + half)) * (head_dim / (head_dim + width))
@@ -124,33 +105,6 @@ def attention_in_place_of(wanted: str, device: Device, catalog: Catalog) -> Sett
     return Setting(SETTING, runs.id, f"{named.name if named else wanted} is for {', '.join(words)}")
 
 
-# Bytes that a step of decode moves before attention reads keys and values.
-copied_cache_bytes = formula(
-    "bytes = cache · (copies + repeats · (1 + heads / kv_heads))",
-    unit="B",
-    source="code of the library: a step joins the cache and the new keys and values, and writes them for every head",
-    cache=("bytes of keys and values", "B"),
-    copies="passes over all of them that appending makes",
-    repeats="1 where they are written out for every head of queries",
-    heads="heads of queries",
-    kv_heads="heads of keys and values",
-)
-
-# Share of the device that attention for single tokens keeps busy.
-busy_units = formula(
-    "share = min(1, heads / units)",
-    unit="",
-    source="a block of threads for each head and sequence keeps no more units busy",
-    heads="heads of all sequences on the device",
-    units=("processors of the device", "", DeviceFact.UNITS),
-)
-
-# Operations of vector units in which a token attends to packed keys and values.
-unpacking_flops = formula(
-    "flops = numbers · readers · operations",
-    unit="FLOP",
-    source="arXiv:2405.04532: vector units unpack and multiply keys and values of few bits, head by head",
-    numbers="keys and values that are read, elements",
-    readers="heads of queries that share a head of keys and values",
-    operations="operations for each number and head",
-)
+copied_cache_bytes = formula()  # Bytes that a step of decode moves before attention reads keys and values
+busy_units = formula()  # Share of the device that attention for single tokens keeps busy
+unpacking_flops = formula()  # Operations of vector units in which a token attends to packed keys and values

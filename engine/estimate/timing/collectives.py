@@ -23,68 +23,26 @@ from capacity_tui.engine.numeric import Number, any_true, where
 SWITCH_GROUP = counted("switch-group")
 # Steps of a small all-reduce in which every device reads from all others, in hops of the link.
 SMALL_BASE, SMALL_STEP = 1.0, counted("small-all-reduce-hops")
-SOURCE = "Thakur et al. 2005; NCCL tests' bus bandwidth; constants from published collective timings"
 
 
-@equation(
-    "within = clip(per_node / stride, 1, group)",
-    unit="devices",
-    source="rank order tp, cp, dp, pp",
-    group="members of the group",
-    stride="ranks between neighbours in the group",
-    per_node="devices of a node, or of a unit of a level around it",
-)
+@equation
 def members_in_node(group: Number, stride: Number, per_node: Number) -> Number:
     """Members of a group that sit in one node, when neighbours in the group are ``stride`` ranks apart."""
     return np.minimum(np.maximum(per_node / stride, 1.0), group)
 
 
-@equation(
-    "bandwidth = link if group <= within else network if within = 1 else min(link, within · network)",
-    unit="B/s",
-    source=SOURCE,
-    group="members",
-    within=("members in one node, or in one unit of the level inside", "", "members_in_node"),
-    link=("what collectives reach inside it, B/s in one direction", "B/s"),
-    network=("what they reach through one member's port, B/s in one direction", "B/s"),
-)
+@equation
 def bus_bandwidth(group: Number, within: Number, link: Number, network: Number) -> Number:
     """Bus bandwidth of rings through all members; every member of a node drives its own network port."""
     across = np.minimum(where(within > 1, link, np.inf), within * network)
     return where(group > within, across, link)
 
 
-ring_latency = formula(
-    "latency = hop · (within - 1) + node_hop · steps",
-    unit="s",
-    source=SOURCE,
-    within=("members in one node", "", "members_in_node"),
-    steps="steps between nodes",
-    hop=("seconds of one step inside a node", "s"),
-    node_hop=("seconds of one step between nodes", "s"),
-)
-
-outer_latency = formula(
-    "latency = inside + hop · steps",
-    unit="s",
-    source=SOURCE,
-    inside=("seconds of the levels inside it", "s"),
-    steps="steps between its units",
-    hop=("seconds of one step between them", "s"),
-)
+ring_latency = formula()
+outer_latency = formula()
 
 
-@equation(
-    "seconds = latency + moved / bandwidth · (1 + half / (payload + half)) if group > 1 else 0, "
-    "moved = payload · (group - 1) / group",
-    unit="s",
-    source=SOURCE + "; the factor stands for the change from latency to bandwidth protocols",
-    payload=("bytes in total", "B"),
-    group="members",
-    bandwidth=("bus bandwidth, B/s", "B/s", "bus_bandwidth"),
-    latency=("seconds before the first byte is through", "s", "ring_latency"),
-    half=("bytes at which the protocols change", "B"),
-)
+@equation
 def one_pass_seconds(payload: Number, group: Number, bandwidth: Number, latency: Number, half: Number = 0.0) -> Number:
     """All-gather or reduce-scatter of ``payload`` bytes in total; 0 for a group of one."""
     protocol = 1.0 + half / (payload + half) if any_true(half > 0) else 1.0
@@ -108,12 +66,7 @@ def all_gather_seconds(payload: Number, group: Number, stride: Number, cluster: 
     return one_pass_seconds(payload, group, bandwidth, latency, reach.collective_half_bytes)
 
 
-two_passes = formula(
-    "seconds = 2 · one_pass",
-    unit="s",
-    source="a reduce-scatter and an all-gather",
-    one_pass=("seconds of one of its halves", "s", "one_pass_seconds"),
-)
+two_passes = formula()
 
 
 def all_reduce_seconds(payload: Number, group: Number, stride: Number, cluster: Cluster) -> Number:
@@ -208,13 +161,7 @@ def _latency(within: Number, steps: Sequence[tuple[Level, Number]], cluster: Clu
 
 
 # Share of an all-to-all's payload that leaves the node, when ``copies`` of a token go to random places.
-crossing_share = formula(
-    "share = (nodes - 1) · (1 - (1 - 1 / nodes)^copies) / copies",
-    unit="",
-    source="a token crosses to each node once, however many of its experts sit there",
-    nodes="nodes the group spans",
-    copies="places each token is sent to",
-)
+crossing_share = formula()
 
 
 def all_to_all_seconds(
@@ -252,51 +199,19 @@ def point_to_point_seconds(payload: Number, stride: Number, cluster: Cluster) ->
     return hop + payload / bandwidth
 
 
-@equation(
-    "latency = hop · (1 + 1.4 · (1 if mesh > 0 else log2(devices)))",
-    unit="s",
-    source="published latencies of small all-reduces; where every pair has a link, all peers are read at once",
-    devices="devices of the group",
-    hop=("seconds of one step of the link", "s"),
-    mesh="1 where every pair of devices has a link of its own",
-)
+@equation
 def one_shot_latency(devices: Number, hop: Number, mesh: Number) -> Number:
     """Seconds in which the devices of a group find that all are ready, and read the first bytes of all others."""
     turns = np.where(mesh > 0, 1.0, np.log2(np.maximum(devices, 1.0)))
     return hop * (SMALL_BASE + SMALL_STEP * turns)
 
 
-@equation(
-    "bandwidth = link · max(devices - 1, 1) / max(node - 1, 1) if mesh > 0 else link",
-    unit="B/s",
-    source="a device reaches each other one of a full mesh over a link of its own, and all of them over all its links",
-    link=("bandwidth of all links of a device, B/s", "B/s"),
-    devices="devices of the group",
-    node="devices that the links join",
-    mesh="1 where every pair of devices has a link of its own",
-)
+@equation
 def peer_bandwidth(link: Number, devices: Number, node: Number, mesh: Number) -> Number:
     """Bytes a second that a device reads from all others of its group together."""
     return np.where(mesh > 0, link * np.maximum(devices - 1.0, 1.0) / np.maximum(node - 1.0, 1.0), link)
 
 
 # Seconds of an all-reduce of few bytes, in which each device reads from all others at once.
-one_shot_all_reduce = formula(
-    "seconds = latency + payload · (devices - 1) / link",
-    unit="s",
-    source="one-shot all-reduce: each device reads all of all others",
-    payload=("bytes each device holds", "B"),
-    devices="devices of the group",
-    latency=("seconds until the first bytes are there", "s", "one_shot_latency"),
-    link=("bytes a second it reads from all others together, B/s", "B", "peer_bandwidth"),
-)
-
-two_shot_all_reduce = formula(
-    "seconds = 2 · (latency + payload · (devices - 1) / devices / link)",
-    unit="s",
-    source="two-shot all-reduce: each device adds up one share of all others, and reads theirs",
-    payload=("bytes each device holds", "B"),
-    devices="devices of the group",
-    latency=("seconds until the first bytes are there", "s", "one_shot_latency"),
-    link=("bytes a second it reads from all others together, B/s", "B", "peer_bandwidth"),
-)
+one_shot_all_reduce = formula()
+two_shot_all_reduce = formula()

@@ -12,7 +12,6 @@ import numpy as np
 
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.derivation import equation, formula
-from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
@@ -33,28 +32,13 @@ class ReliabilityEstimate:
     calendar_usd: Interval | None = None  # its price; None where no price is known
 
 
-@equation(
-    "period = sqrt(2 · checkpoint · interval) - checkpoint if checkpoint < interval / 2 else interval",
-    unit="s",
-    source="Young 1974, Daly 2006: work between checkpoints that loses least",
-    checkpoint=("seconds to write a checkpoint", "s", "checkpoint_seconds"),
-    interval=("mean seconds between interruptions", "s", "failure_interval"),
-)
+@equation
 def checkpoint_period(checkpoint: Number, interval: Number) -> Number:
     """Seconds of work between two checkpoints."""
     return np.where(checkpoint < interval / 2.0, np.sqrt(2.0 * checkpoint * interval) - checkpoint, interval)
 
 
-@equation(
-    "surplus = interval / period · exp(restarts) · (exp(min((period + checkpoint) / interval, 50)) - 1) - 1, "
-    "restarts = min(restart / interval, 50)",
-    unit="share",
-    source="Daly 2006: time of a job with interruptions at random, over its time without",
-    period=("seconds of work between two checkpoints", "s", "checkpoint_period"),
-    checkpoint=("seconds to write a checkpoint", "s", "checkpoint_seconds"),
-    restart=("seconds from an interruption until work goes on", "s"),
-    interval=("mean seconds between interruptions", "s", "failure_interval"),
-)
+@equation
 def interruption_surplus(period: Number, checkpoint: Number, restart: Number, interval: Number) -> Number:
     """Extra time through checkpoints, lost work and restarts, as a share of the job."""
     restarts = np.minimum(restart / interval, MOST_RESTARTS)
@@ -62,85 +46,20 @@ def interruption_surplus(period: Number, checkpoint: Number, restart: Number, in
     return interval / period * np.exp(restarts) * np.expm1(segment) - 1.0
 
 
-checkpoint_seconds = formula(
-    "checkpoint = states / bandwidth",
-    unit="s",
-    source="all devices write their shares side by side; of replicas one writes",
-    states=("bytes of model states on one device", "B"),
-    bandwidth=("bytes a second that one device writes", "B"),
-)
+checkpoint_seconds = formula()
 
 
-@equation(
-    "interval = 3600 / (devices / device_hours + 3600 / taken_back)",
-    unit="s",
-    source="failures of devices at random, any of which stops the job; and capacity that is taken back",
-    devices="how many work on it",
-    device_hours=(
-        "hours of one device between failures that stop a job",
-        "device-h",
-        "assumptions.device-hours-between-failures",
-    ),
-    taken_back=("mean seconds until spot capacity is taken back; infinite where there is none", "s"),
-)
+@equation
 def failure_interval(devices: Number, device_hours: Number, taken_back: Number = np.inf) -> Number:
     """Mean seconds between two interruptions of a job."""
     return HOUR_SECONDS / (devices / device_hours + HOUR_SECONDS / taken_back)
 
 
-# Mean hours between two interruptions of a job.
-mtbf_hours = formula(
-    "hours = interval / 3600",
-    unit="h",
-    source="definition",
-    part=Figure.RELIABILITY_MTBF_HOURS,
-    interval=("the same in seconds", "s", "failure_interval"),
-)
-
-useful_share = formula(
-    "goodput = (1 - other) / (1 + surplus)",
-    unit="share",
-    source="time of steps over that on the calendar",
-    part=Figure.RELIABILITY_GOODPUT,
-    surplus=(
-        "extra time through checkpoints, lost work and restarts, as a share of the job",
-        "",
-        "interruption_surplus",
-    ),
-    other=(
-        "share of the calendar that planned stops, evaluation, slow devices and steps done again take",
-        "",
-        "assumptions.other-stops",
-    ),
-)
-
-# Seconds of a job from its start to its end, all stops included.
-calendar_seconds = formula(
-    "calendar = seconds / goodput",
-    unit="s",
-    source="undisturbed time over the share of the calendar that is useful",
-    part=Figure.RELIABILITY_CALENDAR_SECONDS,
-    seconds=("seconds of its steps", "s", "job_seconds"),
-    goodput=("share of the time in which steps are done that count", "", "useful_share"),
-)
-
-expected_failures = formula(
-    "failures = calendar / interval",
-    unit="",
-    source="definition",
-    part=Figure.RELIABILITY_FAILURES,
-    calendar=("seconds of the job, all stops included", "s", "calendar_seconds"),
-    interval=("mean seconds between two interruptions", "s", "failure_interval"),
-)
-
-calendar_usd = formula(
-    "usd = calendar / 3600 · usd_per_hour",
-    unit="USD",
-    source="machines are paid for while they stand still",
-    part=Figure.RELIABILITY_CALENDAR_USD,
-    calendar=("seconds of the job, all stops included", "s", "calendar_seconds"),
-    usd_per_hour=("price of all devices for an hour, USD", "USD", "machines_hour_usd"),
-)
+mtbf_hours = formula()  # Mean hours between two interruptions of a job
+useful_share = formula()
+calendar_seconds = formula()  # Seconds of a job from its start to its end, all stops included
+expected_failures = formula()
+calendar_usd = formula()
 
 
 def reliability(

@@ -18,7 +18,6 @@ from capacity_tui.engine.estimate.work import (
     Schedule,
     Work,
 )
-from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, added, any_true, where
 from capacity_tui.engine.record import dataclass
 
@@ -36,38 +35,11 @@ def total(parts: Mapping[str, Number]) -> Number:
     return added(parts.values())
 
 
-# Seconds of one forward pass in which the device waits for kernels to start.
-pass_overhead = formula(
-    "overhead = max(kernels · gap, kernels · host - device) + step",
-    unit="s",
-    source="gaps between kernels; a device idles when the host launches more slowly than it computes",
-    part=Figure.OVERHEAD,
-    kernels=("kernels of the pass", "", "launched_kernels"),
-    gap=("seconds between two of them on the device", "s"),
-    host=("seconds the host takes to launch one", "s", "launch_seconds"),
-    device=("seconds the device computes", "s"),
-    step=("seconds of host time of a pass, whatever its kernels", "s", "fixed_seconds"),
-)
+pass_overhead = formula()  # Seconds of one forward pass in which the device waits for kernels to start
 
 # Seconds of one forward pass in which the device waits for the host to work on its sequences.
-sequence_overhead = formula(
-    "overhead = max(host - overlap · device, 0)",
-    unit="s",
-    source="scheduling, sampling, and turning tokens into text cost host time for every sequence in flight",
-    host=("seconds of host time for all sequences of a pass", "s"),
-    overlap="share of the device's time in which the host does that",
-    device=("seconds of the pass on the device", "s"),
-)
-
-pipelined = formula(
-    "seconds = through / stages · (overlap · (passes + stages - 1) + (1 - overlap) · passes · stages)",
-    unit="s",
-    source="passes follow each other through the stages, as far as the engine overlaps them",
-    through=("seconds of one pass through all stages", "s"),
-    stages="pipeline stages",
-    passes="passes",
-    overlap="share of them that the engine overlaps",
-)
+sequence_overhead = formula()
+pipelined = formula()
 
 
 def pass_time(phase: Phase, schedule: PassSchedule) -> PhaseTime:
@@ -141,18 +113,7 @@ def busy_time(operators: Iterable[Operator]) -> BusyTime:
     return BusyTime(layer, ends, step, total(first), total(last), added(launches), added(flops), added(forward))
 
 
-@equation(
-    "bubble = (stages - 1) / interleave · flushes · mean + micro_batches · (slowest - mean)",
-    unit="s",
-    source="Narayanan et al. 2021, section 2.2; the slowest stage sets the pace",
-    part=Figure.PIPELINE_BUBBLE,
-    stages="pipeline stages",
-    interleave="model chunks a stage holds",
-    micro_batches="micro-batches of a step on one replica",
-    mean=("seconds of a micro-batch on the mean stage", "s"),
-    slowest=("seconds of a micro-batch on the slowest stage", "s"),
-    flushes="times the pipeline is filled and emptied",
-)
+@equation
 def pipeline_bubble(
     stages: Number, interleave: Number, micro_batches: Number, mean: Number, slowest: Number, flushes: Number = 1.0
 ) -> Number:
@@ -160,59 +121,23 @@ def pipeline_bubble(
     return (stages - 1.0) / interleave * flushes * mean + micro_batches * (slowest - mean)
 
 
-@equation(
-    "hidden = min(1, busy / hideable)",
-    unit="share",
-    source="communication hides behind work that goes on meanwhile; all that could hide shares the time there is",
-    busy=("seconds in which kernels run or wait to be launched", "s"),
-    hideable=("seconds of all communication that would hide there", "s"),
-)
+@equation
 def hidden_share(busy: Number, hideable: Number) -> Number:
     """Share of the communication that could hide behind kernels which does."""
     return np.minimum(1.0, busy / np.maximum(hideable, SHORTEST))
 
 
-exposed_seconds = formula(
-    "exposed = seconds · (1 - overlap · hidden)",
-    unit="s",
-    source="what of a collective may overlap kernels, and finds time to",
-    seconds=("seconds of the communication", "s"),
-    overlap=("share of it that may hide", "", ("coefficients.pipeline-overlap", "hidden_by_pieces")),
-    hidden="share of that which finds kernels to hide behind",
-)
-
-launch_bound = formula(
-    "idle = max(0, launches · launch - working)",
-    unit="s",
-    source="a device idles when the host launches more slowly than it computes",
-    part=Figure.OVERHEAD,
-    launches="kernels of a micro-batch",
-    launch=("seconds of host time for each", "s", "launch_seconds"),
-    working=("seconds the device works on a micro-batch", "s"),
-)
+exposed_seconds = formula()
+launch_bound = formula()
 
 
-@equation(
-    "share = forward / flops",
-    unit="share",
-    source="passes take time in proportion to their arithmetic",
-    forward=("FLOPs of the forward pass in the layers", "FLOP"),
-    flops=("FLOPs of both passes in the layers, without recomputation", "FLOP"),
-)
+@equation
 def forward_share(forward: Number, flops: Number) -> Number:
     """Share of a micro-batch in which its forward pass runs."""
     return forward / np.maximum(flops, SHORTEST)
 
 
-straggling = formula(
-    "seconds = busy · spread · sqrt(2 · ln(max(nodes, 1)))",
-    unit="s",
-    source="the slowest of so many nodes, whose steps are spread about their mean; all wait for it",
-    part=Figure.OVERHEAD,
-    busy=("seconds of the step on the mean node", "s"),
-    spread=("standard deviation of a node's step, as a share of it", "", "coefficients.straggler-spread"),
-    nodes="nodes that wait for each other",
-)
+straggling = formula()
 
 
 @dataclass(frozen=True, slots=True)

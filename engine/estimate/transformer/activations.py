@@ -11,37 +11,15 @@ from capacity_tui.engine.estimate.transformer.software import LAYER_NORM
 from capacity_tui.engine.numeric import Number, any_true, present, where
 from capacity_tui.engine.units import FP32_BYTES
 
-SOURCE = "Korthikanti et al. 2022, with fused attention; what autograd saves, operation by operation"
 # Bytes of the log-sum-exp of a query, and copies of its scores.
 SOFTMAX_BYTES, SCORE_COPIES = FP32_BYTES, counted("score-copies")
 KEPT_PRODUCTS = 1.0 - counted("recomputed-products")
 
 
-layer_activation = formula(
-    "layer = stream_bytes · norms + element_bytes · (projections + feed_forward + adapters) + softmax + scores",
-    unit="B per token",
-    source=SOURCE,
-    stream_bytes=("bytes of an element of what layers pass on", "B"),
-    element_bytes=("bytes of another element", "B"),
-    norms=("elements in and out of the norms, after sequence parallelism", "", "kept_norms"),
-    projections=("queries, keys, values and attention output, after tensor parallelism", "", "kept_projections"),
-    feed_forward=("feed-forward elements, after tensor parallelism", "", ("dense_feed_forward", "mean_feed_forward")),
-    adapters="inputs of adapters and outputs of quantized matrices that nothing else keeps",
-    softmax=("bytes of the log-sum-exp", "B"),
-    scores=("bytes of stored score matrices, 0 with fused attention", "B"),
-)
+layer_activation = formula()
 
 
-@equation(
-    "in_flight = min(micro_batches, stages - stage) if interleave = 1 else min(micro_batches · interleave, "
-    "2 · (stages - stage - 1) + (interleave - 1) · stages + 1) / interleave",
-    unit="micro-batches",
-    source="Narayanan et al. 2021, sections 2.1 and 2.2",
-    stages="pipeline stages",
-    stage="position of the stage, from 0",
-    micro_batches="micro-batches of a step on one replica",
-    interleave="model chunks a stage holds",
-)
+@equation
 def micro_batches_in_flight(stages: Number, stage: Number, micro_batches: Number, interleave: Number) -> Number:
     """Micro-batches whose activations a pipeline stage holds at most."""
     plain = np.minimum(micro_batches, stages - stage)
@@ -50,61 +28,11 @@ def micro_batches_in_flight(stages: Number, stage: Number, micro_batches: Number
     return where(interleave > 1, interleaved, plain)
 
 
-# Elements a token keeps in the feed-forward of a layer without experts.
-dense_feed_forward = formula(
-    "feed_forward = kept · ffn / tp",
-    unit="elements per token",
-    source=SOURCE,
-    kept="copies of the feed-forward's width that the framework keeps",
-    ffn="width of the feed-forward",
-    tp="devices a layer is split over",
-)
-
-# Elements a token keeps in the feed-forward of a layer of experts.
-moe_feed_forward = formula(
-    "feed_forward = (active · (kept_routed · expert + hidden_copies · hidden) + kept · shared + 2 · scored) / tp",
-    unit="elements per token",
-    source=SOURCE + "; a token is copied to each of its experts and back, and keeps its scores",
-    kept="copies of the width of shared experts that the framework keeps",
-    active="experts a token visits",
-    kept_routed="copies of the width of a routed expert that it keeps",
-    expert="width of an expert",
-    hidden_copies="times the hidden state of a token is kept at each of its experts",
-    hidden="width of the model",
-    shared="width of all shared experts together",
-    scored="routed experts of a layer whose scores are kept",
-    tp="devices a layer is split over",
-)
-
-mean_feed_forward = formula(
-    "feed_forward = (1 - moe) · dense + moe · routed",
-    unit="elements per token",
-    source="mean over the layers",
-    moe="share of the layers that have experts",
-    dense=("elements in a layer without experts", "", "dense_feed_forward"),
-    routed=("elements in a layer of experts", "", "moe_feed_forward"),
-)
-
-# Elements a token keeps around the norms and residuals of a layer.
-kept_norms = formula(
-    "norms = (saved + masks) · hidden + inputs · gathered",
-    unit="elements per token",
-    source=SOURCE,
-    saved="copies of the residual stream that the norms' kernels save",
-    masks="copies that the masks of the residual dropouts take",
-    hidden="elements of the residual stream on the device",
-    inputs="inputs of weight matrices that are kept",
-    gathered="elements of such an input on the device",
-)
-
-kept_projections = formula(
-    "projections = (states + values) / tp",
-    unit="elements per token",
-    source=SOURCE,
-    states="elements of queries, keys and values, or of what they are expanded from",
-    values="elements of the output of attention",
-    tp="devices a layer is split over",
-)
+dense_feed_forward = formula()  # Elements a token keeps in the feed-forward of a layer without experts
+moe_feed_forward = formula()  # Elements a token keeps in the feed-forward of a layer of experts
+mean_feed_forward = formula()
+kept_norms = formula()  # Elements a token keeps around the norms and residuals of a layer
+kept_projections = formula()
 
 
 def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
@@ -168,15 +96,7 @@ def attention_adapter_elements(run: TransformerRun) -> Number:
     return attention + outputs * (expanded / layout.tp + run.shape.hidden / run.split)
 
 
-# Bytes a token keeps in a layer of which only the input is kept.
-input_bytes = formula(
-    "input = stream_bytes · hidden / split",
-    unit="B per token",
-    source=SOURCE,
-    stream_bytes=("bytes of an element of what layers pass on", "B"),
-    hidden="width of the model",
-    split="devices the residual stream is split over",
-)
+input_bytes = formula()  # Bytes a token keeps in a layer of which only the input is kept
 
 
 def block_input(run: TransformerRun) -> Number:
@@ -184,16 +104,7 @@ def block_input(run: TransformerRun) -> Number:
     return input_bytes(run.stream_bytes, run.shape.hidden, run.split)
 
 
-# Bytes a token of the source keeps in the mean layer of an encoder-decoder.
-stacked_bytes = formula(
-    "bytes = target_share · decoder + encoder_blocks · encoder",
-    unit="B per token",
-    source="a token of the source passes the encoder, and its share of the target the decoder",
-    target_share="tokens of the target for each of the source",
-    decoder=("bytes a token of the target keeps in a block of the decoder, with its attention to the encoder", "B"),
-    encoder_blocks="blocks of the encoder for each of the decoder",
-    encoder=("bytes a token of the source keeps in a block of the encoder", "B"),
-)
+stacked_bytes = formula()  # Bytes a token of the source keeps in the mean layer of an encoder-decoder
 
 
 def layer_input(run: TransformerRun) -> Number:
@@ -281,34 +192,8 @@ def _kept_in_block(
     return where(recompute.operations > 0, np.minimum(operations, kept), kept)
 
 
-# Bytes of the layer at work beyond what it keeps on the device anyway.
-working_bytes = formula(
-    "working = tokens · (gradients + layer - kept · (1 - offloaded))",
-    unit="B",
-    source="the layer whose gradients are computed lies whole on the device: recomputed, or brought back from the host",
-    tokens="tokens of a micro-batch on the device",
-    gradients=(
-        "bytes a token has in gradients on their way through the layer, and in gathered inputs",
-        "B",
-        "flowing_gradients",
-    ),
-    layer=("bytes a token has in a layer of which everything is kept", "B", "layer_activation"),
-    kept=("bytes of them that the layer keeps from its forward pass", "B"),
-    offloaded="share of what is kept that lies in host memory",
-)
-
-flowing_gradients = formula(
-    "gradients = stream_bytes · 2 · hidden + element_bytes · (ffn + gathered) + fp32_bytes · adapted",
-    unit="B per token",
-    source="gradients of a layer's input and output and of its feed-forward lie side by side; what adapters put out",
-    stream_bytes=("bytes of an element of what layers pass on", "B"),
-    hidden="elements of the residual stream on the device",
-    element_bytes=("bytes of another element", "B"),
-    ffn="elements between the products of the feed-forward on the device",
-    gathered="elements of a product's input and gradient that are gathered to their full width",
-    fp32_bytes=("bytes of an element in fp32", "B"),
-    adapted="elements that matrices with adapters in fp32 put out",
-)
+working_bytes = formula()  # Bytes of the layer at work beyond what it keeps on the device anyway
+flowing_gradients = formula()
 
 
 def gradients_per_token(run: TransformerRun) -> Number:

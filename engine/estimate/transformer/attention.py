@@ -23,25 +23,8 @@ CHUNK = counted("state-chunk-tokens")
 
 
 # Tokens at which attention reaches half its rate where pieces of keys and values go round.
-ring_half_length = formula(
-    "half = length · (1 / ring + (1 - 1 / ring) · unmasked)",
-    unit="tokens",
-    source="one piece in so many lies on the diagonal and is masked; the others are whole rectangles",
-    length="the same for a causal kernel",
-    ring="devices that share a sequence",
-    unmasked=("share of that length without a mask", "", "coefficients.unmasked-half-length"),
-)
-
-# Bytes that a layer moves to merge the outputs of all pieces.
-merged_bytes = formula(
-    "bytes = tokens · width · moved · ring",
-    unit="B",
-    source="Liu et al. 2023: every step brings an output to add to the ones before, with its log-sum-exp",
-    tokens="tokens of a micro-batch on the device",
-    width="width of the outputs on the device",
-    moved=("bytes moved for an element of an output in one step", "B", "counts.ring-merge-bytes"),
-    ring="devices that share a sequence",
-)
+ring_half_length = formula()
+merged_bytes = formula()  # Bytes that a layer moves to merge the outputs of all pieces
 
 
 def attention_operators(run: TransformerRun) -> Iterator[Operator]:
@@ -172,30 +155,8 @@ FORWARD_EXCHANGES, BACKWARD_EXCHANGES = counted("context-exchanges"), counted("c
 RING_BUFFERS = counted("ring-buffers")
 
 
-hidden_by_pieces = formula(
-    "share = min(most, kernels · (1 - 1 / ring) / exchange)",
-    unit="",
-    source="Liu et al. 2023: a piece travels while the one before is worked on, which hides no more than that takes",
-    most=("share that hides at best", "", "coefficients.context-overlap"),
-    kernels=("seconds of attention over all pieces", "s"),
-    ring="devices that share a sequence",
-    exchange=("seconds that all pieces travel", "s"),
-)
-
-# Bytes that the exchange of the layer at work holds beside what the layer keeps.
-exchange_bytes = formula(
-    "bytes = tokens · (ring · buffers · cache + gathered · (group - 1) · cache + swapped · (outputs + cache))",
-    unit="B",
-    source="pieces under way; keys and values of all devices; or queries, keys, values and outputs of other tokens",
-    tokens="tokens of a micro-batch on the device",
-    ring="1 where pieces go round",
-    buffers=("pieces under way at a time", "", "counts.ring-buffers"),
-    cache=("bytes of a token's keys and values on the device", "B"),
-    gathered="1 where every device collects all keys and values",
-    group="devices that share a sequence",
-    swapped="1 where tokens are swapped for heads",
-    outputs=("bytes of a token's queries and outputs on the device", "B"),
-)
+hidden_by_pieces = formula()
+exchange_bytes = formula()  # Bytes that the exchange of the layer at work holds beside what the layer keeps
 
 
 def context_collectives(run: TransformerRun) -> Iterator[Collective]:

@@ -97,22 +97,7 @@ OUTPUTS_FORWARD, OUTPUTS_BACKWARD = counted("adapter-output-passes-forward"), co
 DROPOUT_PASSES = counted("adapter-dropout-passes")
 
 
-adapter_bytes = formula(
-    "bytes = tokens · element_bytes · ((passes_in + dropped) · inputs + passes_out · outputs)",
-    unit="B",
-    source="operations of an adapter (Hu et al. 2021), each reading and writing its operands once",
-    tokens="tokens of a micro-batch on the device",
-    element_bytes=("bytes of an element", "B"),
-    passes_in=(
-        "passes over the inputs of adapted matrices",
-        "",
-        ("counts.adapter-input-passes-forward", "counts.adapter-input-passes-backward"),
-    ),
-    dropped="further passes over them for dropout",
-    inputs="elements of all their inputs for a token",
-    passes_out="passes over their outputs",
-    outputs="elements of all their outputs for a token",
-)
+adapter_bytes = formula()
 
 
 def frozen_base_operators(run: TransformerRun) -> Iterator[Operator]:
@@ -218,51 +203,10 @@ ADAPTER_KERNELS, CAST_KERNELS = counted("adapter-kernels"), counted("cast-kernel
 SEPARATE_PROJECTIONS, SEPARATE_GATES = 2.0, 1.0
 
 
-kernels_of = formula(
-    "kernels = fused + (1 - fused) · separate",
-    unit="kernels",
-    source="one kernel where the software fuses a group of operations, one an operation where it does not",
-    fused="share of such groups that the software's kernels fuse",
-    separate=(
-        "operations of the group",
-        "",
-        ("counts.norm-kernels", "counts.rotary-kernels", "counts.gate-kernels", "counts.adapter-kernels"),
-    ),
-)
-
-layer_kernels = formula(
-    "kernels = norms · norm + attentions · around + feed_forwards · between + products + additions",
-    unit="kernels",
-    source="operations of a layer as its code writes them",
-    norms="norms of the layer",
-    norm=("kernels of one", "", "kernels_of"),
-    attentions="attentions of the layer",
-    around="kernels between the products of an attention, beside its core",
-    feed_forwards="feed-forwards of the layer",
-    between=("kernels between the products of a feed-forward", "", "kernels_of"),
-    products="further products, where projections of the same input are separate ones",
-    additions="additions to the residual stream",
-)
-
-# Further kernels of a mixture layer's forward pass.
-mixture_kernels = formula(
-    "kernels = routing + expert · experts",
-    unit="kernels",
-    source="frameworks.yaml: router, sorting and unsorting; products of experts grouped, or one expert after another",
-    routing="kernels that choose experts, sort tokens and bring them back",
-    expert="kernels for each expert on the device",
-    experts="experts on the device",
-)
-
-# Seconds of host time for each kernel that eager code would launch.
-launch_seconds = formula(
-    "seconds = eager · compiled · captured",
-    unit="s",
-    source="compilers launch a few fused kernels from one program; a captured graph is one launch",
-    eager=("seconds of an eager launch", "s"),
-    compiled=("share of launches that a graph compiler leaves", "", "coefficients.compiled-launches"),
-    captured=("share of launches that a captured graph leaves", "", "coefficients.captured-launches"),
-)
+kernels_of = formula()
+layer_kernels = formula()
+mixture_kernels = formula()  # Further kernels of a mixture layer's forward pass
+launch_seconds = formula()  # Seconds of host time for each kernel that eager code would launch
 
 
 def host_launch_seconds(run: TransformerRun) -> Number:

@@ -41,52 +41,11 @@ def training_collectives(run: TransformerRun) -> tuple[Collective, ...]:
     )
 
 
-stalled_seconds = formula(
-    "seconds = collective + stall",
-    unit="s",
-    source="kernels on both sides wait for each other, as fitted",
-    collective=("seconds of the collective alone", "s", "two_passes"),
-    stall=("seconds the framework loses around it", "s"),
-)
-
-layered_seconds = formula(
-    "seconds = layers · collective",
-    unit="s",
-    source="one collective a layer",
-    layers="layers of the stage",
-    collective=("seconds of one collective", "s", ("one_pass_seconds", "two_passes")),
-)
-
-sharded_backward_seconds = formula(
-    "seconds = full · gather + scattered · reduce",
-    unit="s",
-    source="Rajbhandari et al. 2020: parameters gathered once more; sharded gradients are reduced as they come",
-    full="1 where parameters are sharded",
-    gather=("seconds to gather them", "s", "layered_seconds"),
-    scattered="1 where gradients are sharded, and reduced with every micro-batch",
-    reduce=("seconds to reduce and scatter gradients", "s", "layered_seconds"),
-)
-
-# Seconds until every rank has the tensors that each of them owns.
-broadcast_seconds = formula(
-    "seconds = gather + (ranks - 1) · turn",
-    unit="s",
-    source="broadcasts of whole tensors, one owner after another",
-    gather=("seconds to gather them at once", "s", "layered_seconds"),
-    ranks="owners",
-    turn=("seconds before the first byte of a broadcast is through", "s", "one_pass_seconds"),
-)
-
-reduction_seconds = formula(
-    "seconds = replicated · all_reduced + scattered · reduce + (1 - replicated) · across",
-    unit="s",
-    source="Rajbhandari et al. 2020",
-    replicated="1 where nothing is sharded",
-    all_reduced=("seconds of one all-reduce over all replicas", "s", "layered_seconds"),
-    scattered="1 where optimizer states alone are sharded, or gradients are once a step",
-    reduce=("seconds to reduce and scatter gradients inside a sharding group", "s", "layered_seconds"),
-    across=("seconds to reduce them across sharding groups", "s", "two_passes"),
-)
+stalled_seconds = formula()
+layered_seconds = formula()
+sharded_backward_seconds = formula()
+broadcast_seconds = formula()  # Seconds until every rank has the tensors that each of them owns
+reduction_seconds = formula()
 
 
 def _used(size: Number) -> bool:
@@ -160,14 +119,7 @@ def _pipeline(run: TransformerRun) -> Iterator[Collective]:
     )
 
 
-@equation(
-    "seconds = stall · interleave · min(2 · (stages - 1), 4)",
-    unit="s",
-    source="an inner stage receives and sends in both passes, and its host waits each time",
-    stall=("seconds lost with one message", "s"),
-    interleave="chunks a stage holds",
-    stages="pipeline stages",
-)
+@equation
 def message_seconds(stall: Number, interleave: Number, stages: Number) -> Number:
     """Seconds of a micro-batch in which a stage waits for messages that block the host."""
     return stall * interleave * np.minimum(2.0 * (stages - 1.0), STAGE_MESSAGES)
@@ -267,14 +219,7 @@ def _reduction(
 CROSSINGS = counted("host-crossings")
 
 
-crossing_seconds = formula(
-    "seconds = crossings · offloaded / link",
-    unit="s",
-    source="what is kept on the host crosses the link whole, each time",
-    crossings=("times it crosses in one direction or the other", "", "counts.host-crossings"),
-    offloaded=("bytes that wait there", "B", "activation_bytes"),
-    link=("bytes a second that copies reach, B/s", "B", "reached_bandwidth"),
-)
+crossing_seconds = formula()
 
 
 def host_copies(run: TransformerRun) -> Iterator[Collective]:

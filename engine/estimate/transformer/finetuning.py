@@ -115,17 +115,7 @@ def objective_of(training: TrainingSection, counts: ParameterCounts) -> Objectiv
     return replace(alone, frozen=alone.frozen + reference, forwards=forwards)
 
 
-further_model_bytes = formula(
-    "bytes = (frozen · element_bytes + trained · weight_bytes) · parameters / shard",
-    unit="B",
-    source="a reference, a reward, values: each as large as the model, and sharded as it is",
-    frozen="models that only run forward",
-    element_bytes=("bytes of a parameter of theirs", "B"),
-    trained="models that are trained beside the first",
-    weight_bytes=("bytes of a parameter of theirs", "B"),
-    parameters="parameters of the model on the device, unsharded",
-    shard="ranks that share them",
-)
+further_model_bytes = formula()
 
 
 def objective_operators(objective: Objective, operators: Iterable[Operator]) -> Iterator[Operator]:

@@ -7,42 +7,14 @@ import numpy as np
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
-from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, any_true, where
 
 LOSS_CHUNKS = counted("loss-chunks")
 
 
-all_logits = formula(
-    "elements = tokens · vocab / tp",
-    unit="logits",
-    source="a logit for each token and each entry of the vocabulary",
-    tokens="tokens of a micro-batch on the device",
-    vocab="entries of the vocabulary",
-    tp="devices a layer is split over",
-)
-
-gradients_of_loss = formula(
-    "left = element_bytes · tokens · hidden + head",
-    unit="B",
-    source="the loss is differentiated into gradients of the hidden states and of the output head",
-    element_bytes=("bytes of an activation", "B"),
-    tokens="tokens of a micro-batch on the device",
-    hidden="width of the model",
-    head=("bytes of the gradient of the output head as it is computed; 0 where it is frozen", "B"),
-)
-
-logit_bytes = formula(
-    "logits = max(elements · logit + early · left, elements · element_bytes + left)",
-    unit="B",
-    source="logits, their fp32 copies and gradients; then what is left of them while the head is differentiated",
-    part=Figure.MEMORY_LOGITS,
-    elements=("logits held at a time", "", "all_logits"),
-    logit="peak bytes for one of them, over logits, fp32 copies and gradients",
-    early="1 where the head is differentiated chunk by chunk, beside the logits of the next chunk",
-    left=("bytes of the gradients of hidden states and head", "B", "gradients_of_loss"),
-    element_bytes=("bytes of the gradient of a logit", "B"),
-)
+all_logits = formula()
+gradients_of_loss = formula()
+logit_bytes = formula()
 
 
 def loss_bytes(run: TransformerRun, head: Number) -> Number:

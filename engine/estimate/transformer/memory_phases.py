@@ -318,16 +318,7 @@ def _cast_gradients(run: TransformerRun, parameters: Parameters) -> Number:
     return where(grouped, np.minimum(casts, cast * group), casts) if any_true(grouped) else casts
 
 
-whole_bytes = formula(
-    "gathered = used · stored + reduced · (stored_gradients + reduced_gradients)",
-    unit="B",
-    source="Rajbhandari et al. 2020: what is sharded is whole while it is used",
-    used="parameters that are whole at a time",
-    stored=("bytes of one of them", "B"),
-    reduced="parameters whose gradients are whole at a time",
-    stored_gradients=("bytes of a gradient as it is computed", "B"),
-    reduced_gradients=("bytes of a gradient as it is reduced", "B"),
-)
+whole_bytes = formula()
 
 
 def gathered_bytes(

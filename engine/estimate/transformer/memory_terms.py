@@ -14,8 +14,6 @@ from capacity_tui.engine.numeric import Number, OnDemand, added, any_true, where
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import BITS_PER_BYTE
 
-ZERO = "Rajbhandari et al. 2020"
-ACTIVATIONS = "Korthikanti et al. 2022, with fused attention"
 CAPTURED_INPUT = counted("captured-input-bytes")
 GRADIENTS, OPTIMIZER = Figure.MEMORY_GRADIENTS, Figure.MEMORY_OPTIMIZER
 
@@ -38,143 +36,33 @@ PHASES_AT = {
 FIRST, SECOND, LAST = "first", "second", "last"
 
 
-# Bytes of something kept for each parameter and split over sharding groups.
-sharded_bytes = formula(
-    "bytes = parameter_bytes · (dense / shard + experts / expert_shard)",
-    unit="B",
-    source=ZERO,
-    parameter_bytes=("what is kept for a parameter, in bytes", "", "stored_weight_bytes"),
-    dense="parameters on the device outside routed experts, unsharded",
-    experts="parameters of its routed experts, unsharded",
-    shard="ranks that share the dense ones",
-    expert_shard="ranks that share the experts",
-)
+sharded_bytes = formula()  # Bytes of something kept for each parameter and split over sharding groups
 
 
-@equation(
-    "each = bits / 8",
-    unit="B per weight",
-    source="bits a weight of the format, scales included: quantizations.yaml",
-    bits="bits of a weight of the layers' matrices, with its share of the block's constants",
-)
+@equation
 def stored_weight_bytes(bits: Number) -> Number:
     """Bytes of a weight in the layers of a quantized base."""
     return bits / BITS_PER_BYTE
 
 
-# Bytes of the optimizer's states and its copy of the weights.
-state_bytes = formula(
-    "states = layers + parameter_bytes · ends / shard",
-    unit="B",
-    source=ZERO + "; embedding and head may have another optimizer than the layers' matrices",
-    part=OPTIMIZER,
-    layers=("bytes of those of the layers on the device", "B", "sharded_bytes"),
-    parameter_bytes=("bytes for a parameter outside the layers", "B"),
-    ends="parameters of embedding, head and outer norms on the device, unsharded",
-    shard="ranks that share them",
-)
-
-# Bytes of weights kept in the type of their products beside the weights themselves.
-narrow_copies = formula(
-    "bytes = copies · copy_bytes · matrices",
-    unit="B",
-    source="Transformer Engine, is_first_microbatch: weights are cast once a step, and kept with their transposes",
-    copies="copies of a weight that the framework keeps",
-    copy_bytes=("bytes of one; 0 where operands keep the type of the weights", "B"),
-    matrices="weights of the layers on the device",
-)
-
-# Bytes of weights between uses.
-weight_bytes = formula(
-    "weights = layers + parameter_bytes · ends / shard + adapters + copies + further",
-    unit="B",
-    source=ZERO + "; embedding and head lie outside the layers, where quantization stops",
-    part=Figure.MEMORY_WEIGHTS,
-    layers=("bytes of the layers on the device", "B", "sharded_bytes"),
-    parameter_bytes=("bytes of a parameter outside the layers", "B"),
-    ends="parameters of embedding, head and outer norms on the device, unsharded",
-    shard="ranks that share them",
-    adapters=("bytes of adapters beside a frozen base", "B"),
-    copies=("bytes of weights in the type of their products", "B", "narrow_copies"),
-    further=("bytes of the weights of further models, trained or not", "B", "further_model_bytes"),
-)
-
-# Bytes of activations in one phase of a step.
-alive_activations = formula(
-    "activations = kept · (1 - offloaded) + outputs + working",
-    unit="B",
-    source="what the forward pass left for the backward pass, and the layer at work",
-    part=Figure.MEMORY_ACTIVATIONS,
-    kept=("bytes that wait for the backward pass", "B", "activation_bytes"),
-    offloaded="share of them that lies in host memory",
-    outputs=("bytes of outputs a pipeline stage keeps for the next one", "B"),
-    working=("bytes of the layer at work", "B", "working_bytes"),
-)
-
-# Bytes of buffers in one phase of a step.
-buffer_bytes = formula(
-    "buffers = gathered + ends + casts + buckets",
-    unit="B",
-    source="parameters gathered for use, gradients in fp32 for the optimizer, communication buckets",
-    part=Figure.MEMORY_BUFFERS,
-    gathered=(
-        "bytes of sharded layers that are whole while they are used",
-        "B",
-        ("whole_bytes.idle", "whole_bytes.busy"),
-    ),
-    ends=("bytes of embedding and head, gathered around the loss, with the head's gradient", "B", "whole_bytes.ends"),
-    casts=("bytes of gradients in the optimizer's type, and of what its operations write aside", "B"),
-    buckets=("bytes of the framework's communication buckets", "B"),
-)
+state_bytes = formula()  # Bytes of the optimizer's states and its copy of the weights
+narrow_copies = formula()  # Bytes of weights kept in the type of their products beside the weights themselves
+weight_bytes = formula()  # Bytes of weights between uses
+alive_activations = formula()  # Bytes of activations in one phase of a step
+buffer_bytes = formula()  # Bytes of buffers in one phase of a step
 
 # Bytes of blocks that the allocator holds for the loss while a layer is at work, or the other way round.
-idle_bytes = formula(
-    "idle = share · min(layer, logits)",
-    unit="B",
-    source="the loss and the layer at work take turns, each with blocks that the other cannot use",
-    share=(
-        "share of the smaller of both that finds no room in blocks of the larger",
-        "",
-        "coefficients.idle-logit-blocks",
-    ),
-    layer=("bytes of the layer at work", "B", "working_bytes"),
-    logits=("bytes of the loss", "B", "logit_bytes"),
-)
+idle_bytes = formula()
 
 
-@equation(
-    "bytes = captured · 16 · tokens",
-    unit="B",
-    source="captured kernels read their inputs where they lay when they were captured: PyTorch, CUDA graphs",
-    captured="1 where they are",
-    tokens="tokens of a micro-batch on the device",
-)
+@equation
 def captured_input_bytes(captured: Number, tokens: Number) -> Number:
     """Bytes of inputs that stay in place because the kernels of a step are captured."""
     return captured * CAPTURED_INPUT * tokens
 
 
-host_bytes = formula(
-    "host = optimizer + weights + activations",
-    unit="B",
-    source="what the plan offloads",
-    part=Figure.MEMORY_HOST_BYTES,
-    optimizer=("bytes of offloaded optimizer states, and of the gradients that wait there for the update", "B"),
-    weights=("bytes of offloaded weights", "B"),
-    activations=("bytes of offloaded activations", "B"),
-)
-
-# Bytes of activations alive when the backward pass starts.
-activation_bytes = formula(
-    "kept = tokens · layers_in_flight · ((1 - full) · layer + full · layer_input)",
-    unit="B",
-    source=ACTIVATIONS + "; pipeline depth after Narayanan et al. 2021",
-    tokens="tokens of a micro-batch on the device",
-    layers_in_flight="layers times micro-batches whose activations wait for their backward pass",
-    full="share of the layers of which only the input is kept",
-    layer=("bytes a token keeps in one other layer", "B", "layer_activation"),
-    layer_input=("bytes a token keeps in a fully checkpointed layer", "B", "input_bytes"),
-)
+host_bytes = formula()
+activation_bytes = formula()  # Bytes of activations alive when the backward pass starts
 
 
 @dataclass(frozen=True)

@@ -262,14 +262,7 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
                    reached_bandwidth(device.bandwidth, device.efficiency.stream), layers)  # fmt: skip
 
 
-@equation(
-    "bytes = tensors · size if size > kept else 0",
-    unit="B",
-    source="mallopt(3): memory beyond a threshold is mapped anew for each use, page by page as it is touched",
-    tensors="how many are made",
-    size=("bytes of each", "B"),
-    kept=("bytes of the largest whose memory waits for the next one", "B", "coefficients.largest-kept-bytes"),
-)
+@equation
 def new_bytes(tensors: Number, size: Number, kept: Number) -> Number:
     """Bytes of new pages that tensors take."""
     return tensors * where(size > kept, size, 0.0)
@@ -322,18 +315,7 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
 
 
 # Bytes that casts of operands move in one pass through a layer; backward, gradients are cast the other way.
-autocast_bytes = formula(
-    "bytes = passes · (tokens · inputs · hidden + weights) · (wide + narrow)",
-    unit="B",
-    source="PyTorch documentation, automatic mixed precision: operands are read in one type and written in the other",
-    passes="passes of the software's kernels, relative to one kernel an operation",
-    tokens="tokens of a micro-batch on the device",
-    inputs="inputs of the layer's products that come in the wide type",
-    hidden="elements of each",
-    weights="parameters of the layer on the device",
-    wide=("bytes of a parameter", "B"),
-    narrow=("bytes of an operand", "B"),
-)
+autocast_bytes = formula()
 
 
 def _autocasts(run: TransformerRun) -> Iterator[Operator]:

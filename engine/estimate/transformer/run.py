@@ -349,14 +349,7 @@ class TransformerRun:
         return self.shape.attention_kind.key_value_width
 
 
-@equation(
-    "attended = document / seq · (window + (seq - window - document) · left), left = 1 - exp(-window / document)",
-    unit="tokens",
-    source="documents whose lengths are exponentially distributed, packed one after another and cut at both ends",
-    document="mean tokens of a document",
-    seq="tokens of a sequence",
-    window="most tokens it attends to",
-)
+@equation
 def attended_in_documents(document: Number, seq: Number, window: Number) -> Number:
     """Tokens that a token attends to before itself in its own document, averaged over positions."""
     left = -np.expm1(-window / document)

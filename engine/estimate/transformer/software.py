@@ -236,62 +236,19 @@ def divided(layers: Number, head: Number, stages: Number, interleave: Number, ba
     return Stages(where(by_work, most, end), where(by_work, most, fullest), where(by_work, last, end))
 
 
-@equation(
-    "layers = max(ceil(layers / chunks) · interleave, layers / chunks · interleave)",
-    unit="layers",
-    source="stages with the same number of layers, the last to be filled with fewer",
-    layers="layers of the model",
-    chunks="chunks of the model over all stages",
-    interleave="chunks a stage holds",
-)
+@equation
 def even_layers(layers: Number, chunks: Number, interleave: Number) -> Number:
     """Layers of the fullest stage where all hold the same number."""
     chunk_layers = layers / chunks
     return np.maximum(np.ceil(chunk_layers), chunk_layers) * interleave
 
 
-@equation(
-    "layers = clip(ceil(rest / 2), 1, fullest), rest = layers - (stages - 2) · fullest",
-    unit="layers",
-    source="embedding and head stand where fewer layers do",
-    layers="layers of the model",
-    stages="pipeline stages",
-    fullest=("layers of the fullest stage", "", "even_layers"),
-)
+@equation
 def even_end_layers(layers: Number, stages: Number, fullest: Number) -> Number:
     """Layers of the first and of the last stage where all hold the same number: what the others leave."""
     return np.clip(np.ceil((layers - (stages - 2.0) * fullest) / 2.0), 1.0, fullest)
 
 
-# Work of the output head, in layers.
-head_in_layers = formula(
-    "head = vocab · hidden / layer_parameters",
-    unit="layers",
-    source="partitioners weigh blocks by parameters or FLOPs, the head as vocabulary by width",
-    vocab="entries of the vocabulary",
-    hidden="width of the model",
-    layer_parameters="parameters a token passes in the mean layer",
-)
-
-# Layers of the fullest stage where all hold the same work.
-balanced_layers = formula(
-    "layers = min(ceil((layers + head) / chunks) · interleave, layers)",
-    unit="layers",
-    source="a stage is closed by the block with which its share of all work is reached",
-    layers="layers of the model",
-    head=("work of the output head, in layers", "", "head_in_layers"),
-    chunks="chunks of the model over all stages",
-    interleave="chunks a stage holds",
-)
-
-# Layers of the last stage where all hold the same work.
-balanced_last_layers = formula(
-    "layers = fullest · (interleave - 1) / interleave + max(0, layers - ceil((layers + head) · (chunks - 1) / chunks))",
-    unit="layers",
-    source="what the chunks before it leave, beside the output head",
-    layers="layers of the model",
-    head=("work of the output head, in layers", "", "head_in_layers"),
-    chunks="chunks of the model over all stages",
-    interleave="chunks a stage holds",
-    fullest=("layers of the fullest stage", "", "balanced_layers"),
-)
+head_in_layers = formula()  # Work of the output head, in layers
+balanced_layers = formula()  # Layers of the fullest stage where all hold the same work
+balanced_last_layers = formula()  # Layers of the last stage where all hold the same work

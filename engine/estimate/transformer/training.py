@@ -24,7 +24,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import TrainingMemory
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import ModelFacts, Phase, Schedule, Work
-from capacity_tui.engine.keys import DeviceFact, Figure, Key
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models.transformer import forward_attention_flops, forward_flops_per_token, output_weights
 from capacity_tui.engine.numeric import Number, added, any_true, largest, where
 
@@ -32,59 +32,12 @@ METHOD = "operator roofline with collectives and pipeline schedule; memory term 
 LOSS, LEAST_LOSS = Figure.TRAINING_EXPECTED_LOSS, Figure.TRAINING_LEAST_LOSS
 BEST_SIZE, BEST_TOKENS = Figure.TRAINING_OPTIMAL_PARAMETERS, Figure.TRAINING_OPTIMAL_TOKENS
 OVERTRAINING = Figure.TRAINING_OVERTRAINING
-_SOURCE = "Hoffmann et al. 2022, approach 3; factors and powers by the row of scaling_laws.yaml"
 
 
-# Loss of a dense language model on text like that of the law, nats a token.
-expected_loss = formula(
-    "loss = irreducible + size_factor / parameters^size_power + data_factor / tokens^data_power",
-    unit="nats",
-    source=_SOURCE,
-    part=LOSS,
-    parameters=("all of the model, embeddings among them", "", "optimal_parameters"),
-    tokens=("seen in training, hardly any of them twice", "", "optimal_tokens"),
-    irreducible=("loss of text itself, which no model goes below", "", "scaling_laws.irreducible"),
-    size_factor=("of what a model of finite size lacks", "", "scaling_laws.size_factor"),
-    size_power=("how fast that falls with the size", "", "scaling_laws.size_power"),
-    data_factor=("of what finite data lack", "", "scaling_laws.data_factor"),
-    data_power=("how fast that falls with the tokens", "", "scaling_laws.data_power"),
-)
-
-# Parameters that learn most from the work of a training.
-optimal_parameters = formula(
-    "optimum = (size_power · size_factor / (data_power · data_factor))^(1 / (size_power + data_power)) · "
-    "(parameters · tokens)^(data_power / (size_power + data_power))",
-    unit="parameters",
-    source=f"{_SOURCE}: the least loss for the same product of size and tokens, to which work is proportional",
-    part=BEST_SIZE,
-    parameters="of the model that the training is for",
-    tokens="seen in it",
-    size_factor=("of what a model of finite size lacks", "", "scaling_laws.size_factor"),
-    size_power=("how fast that falls with the size", "", "scaling_laws.size_power"),
-    data_factor=("of what finite data lack", "", "scaling_laws.data_factor"),
-    data_power=("how fast that falls with the tokens", "", "scaling_laws.data_power"),
-)
-
-optimal_tokens = formula(
-    "optimum = parameters · tokens / best",
-    unit="tokens",
-    source="the same work",
-    part=BEST_TOKENS,
-    parameters="of the model that the training is for",
-    tokens="seen in it",
-    best=("parameters of the best size", "", "optimal_parameters"),
-)
-
-overtraining = formula(
-    "overtraining = (tokens / parameters) / (best_tokens / best)",
-    unit="",
-    source="definition: 1 is compute-optimal; beyond it a smaller model saves work whenever it is used",
-    part=OVERTRAINING,
-    parameters="of the model",
-    tokens="seen in training",
-    best=("parameters of the best size", "", "optimal_parameters"),
-    best_tokens=("tokens that it sees", "", "optimal_tokens"),
-)
+expected_loss = formula()  # Loss of a dense language model on text like that of the law, nats a token
+optimal_parameters = formula()  # Parameters that learn most from the work of a training
+optimal_tokens = formula()
+overtraining = formula()
 
 
 def learned(law: ScalingLaw, parameters: Number, tokens: Number) -> Mapping[str, Number]:
@@ -123,26 +76,8 @@ def _forward_flops(run: TransformerRun) -> Number:
     return whole - (1.0 - run.document_share) * forward_attention_flops(run.shape, data.seq_len, run.causal)
 
 
-step_flops = formula(
-    "flops = forward · (models · (2 + trained) + forwards) · tokens",
-    unit="FLOP",
-    source="forward, gradients of the inputs, and gradients of the weights, of which a frozen base has none",
-    forward=("FLOPs of a forward pass for a token", "FLOP"),
-    models="models that are trained",
-    trained="share of the parameters that is trained",
-    forwards="forward passes that no backward pass follows",
-    tokens="tokens of a step",
-)
-
-held_step_seconds = formula(
-    "seconds = model_flops / (mfu · peak · devices)",
-    unit="s",
-    source="Chowdhery et al. 2022: what model FLOPs utilization is, read the other way round",
-    model_flops=("FLOPs of the model in a step, over all devices", "FLOP", "step_flops"),
-    mfu="share of the peak that they reach",
-    peak=("dense peak of one device in the type used, FLOP/s", "FLOP/s", DeviceFact.PEAKS),
-    devices="how many there are",
-)
+step_flops = formula()
+held_step_seconds = formula()
 
 
 def training_work(run: TransformerRun, steps: Number | None) -> Work:

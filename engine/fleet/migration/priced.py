@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.estimate import cost, written_formula
+from capacity_tui.engine.estimate import cost, formula
 from capacity_tui.engine.fleet.migration.question import Alternative, MigrationQuestion
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.record import dataclass
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 NO_SPOT_FOR_SERVING = "interactive serving does not run on spot capacity"
 
 
-performance_ratio = written_formula()  # How many times the current machine's work another one does
-gain_percent = written_formula()  # How much more another machine does
-month_usd = written_formula()
-same_work_hours = written_formula()
-saved_usd = written_formula()  # What a month's work costs less on another machine
-saved_percent = written_formula()  # Saving as a share of what is paid now
-break_even = written_formula()  # Hours of running after which moving has paid
+performance_ratio = formula()  # How many times the current machine's work another one does
+gain_percent = formula()  # How much more another machine does
+month_usd = formula()
+same_work_hours = formula()
+saved_usd = formula()  # What a month's work costs less on another machine
+saved_percent = formula()  # Saving as a share of what is paid now
+break_even = formula()  # Hours of running after which moving has paid
 
 
 def ratio_range(other: Interval, current: Interval, *, shared_errors: bool) -> Interval:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.estimate import written_formula
+from capacity_tui.engine.estimate import formula
 from capacity_tui.engine.estimate.data import DataLocation, transfer_price
 from capacity_tui.engine.fleet.migration.priced import month_usd
 from capacity_tui.engine.fleet.migration.question import (
@@ -105,7 +105,7 @@ BITS = 8.0
 WEIGHTS_SHARDED = 3  # From this stage of ZeRO on every copy of the model holds a part of the weights
 
 
-transfer_hours = written_formula()  # Hours that data is under way
+transfer_hours = formula()  # Hours that data is under way
 
 
 def move_parts(

@@ -11,7 +11,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.rows import Assumption
-from capacity_tui.engine.estimate import equation, figures_of, written_formula
+from capacity_tui.engine.estimate import equation, figures_of, formula
 from capacity_tui.engine.fleet.options import Startup, assumed_startup
 from capacity_tui.engine.fleet.serving.candidates import (
     Candidate,
@@ -43,18 +43,10 @@ MOMENTS, PIECES, WATCHED = 1440, 192, 40_000
 HOURS = DAY_SECONDS / HOUR_SECONDS
 
 
-wanted_replicas = written_formula()  # Replicas that a load needs
+wanted_replicas = formula()  # Replicas that a load needs
 
 
-@equation(
-    "usd = base · committed · 24 + sum(max(paid - base, 0) · on_demand · hours)",
-    unit="USD",
-    source="what always runs is paid for by a commitment, what comes and goes on demand",
-    base="units that are committed to",
-    paid="units paid for at each moment of the day, along the last axis",
-    committed=("dollars an hour of a unit that is committed to, USD", "USD"),
-    on_demand=("dollars an hour of one on demand, USD", "USD"),
-)
+@equation
 def day_usd(base: Number, paid: Floats, committed: Number, on_demand: Number) -> Number:
     beyond = np.maximum(paid - np.asarray(base)[..., None], 0.0)
     return np.asarray(base * committed * HOURS + beyond.mean(axis=-1) * on_demand * HOURS)
@@ -193,7 +185,7 @@ def _run(replica: Replica, sized: Sized, rates: Floats, replicas: tuple[Floats, 
 MOST_SIMULATED = 4  # Kinds of replicas that are simulated at most, the least cost for each request at first
 
 
-usd_per_million_tokens = written_formula()
+usd_per_million_tokens = formula()
 
 
 @dataclass(frozen=True, slots=True)
