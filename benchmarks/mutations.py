@@ -53,7 +53,7 @@ class Mutation:
 
 TRAINING, SERVING = "engine/estimate/transformer", "engine/estimate/serving"
 FORMULAS = (
-    Mutation("attention backward costs as much as forward", "engine/estimate/timing/attention.py",
+    Mutation("attention backward costs as much as forward", "engine/estimate/timing/roofline.py",
              "FUSED_BACKWARD = counted(", "FUSED_BACKWARD = 0.4 * counted("),
     Mutation("no weight gradients", f"{TRAINING}/operators.py", "    if has_weight_gradient:\n",
              "    if not has_weight_gradient:\n"),
@@ -117,7 +117,7 @@ FORMULAS = (
     Mutation("energy of one device", "engine/estimate/money.py", "return devices * limit * (", "return limit * ("),
     Mutation("price of a million tokens of one", "engine/estimate/money.py", "unit_seconds * MEGA",
              "unit_seconds * 1e3"),
-    Mutation("nothing tight", "engine/estimate/constraint.py", "self._inside(self.reached.low, self.reached.high)",
+    Mutation("nothing tight", "engine/estimate/memory_estimate.py", "self._inside(self.reached.low, self.reached.high)",
              "self._inside(self.reached.value, self.reached.value)", ("tests/estimate/test_constraints.py",)),
     Mutation("memory without what lies outside the allocator", "engine/estimate/assemble.py",
              "allocated + added(outside.values()))", "allocated)"),

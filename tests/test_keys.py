@@ -21,7 +21,7 @@ OTHER_MEANINGS: dict[str, dict[str, str]] = {
     "engine/runs/accuracy/shared_runs.py": {Key.TASK: "a column of measurements"},
     "engine/runs/sampling/kernels.py": {Key.VERSION: "of a library"},
     "engine/solve/hardware_advice.py": {Key.TASK: "a key of profiles/proposal.yaml"},
-    "engine/solve/modes/fallbacks.py": {Key.TASK: "a key of profiles/remedies.yaml"},
+    "engine/solve/modes/model_choice.py": {Key.TASK: "a key of profiles/remedies.yaml"},
     "engine/solve/plan_command.py": {Key.TASK: "an option's name"},
     "engine/storage/pattern_store.py": {Key.VERSION: "of a database"},
     "tui/cli/plan/fleet_jobs.py": {Key.TASK: "the name of a type of options"},

@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.derivation import equation, formula
-from capacity_tui.engine.estimate.figures.readers import job_seconds
+from capacity_tui.engine.estimate.figures.table import job_seconds
 from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate, StageBytes, kept_reserve, reserve_bytes
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.ranges import Ranges

@@ -7,9 +7,8 @@ from dataclasses import field
 from typing import Literal
 
 from capacity_tui.engine.cluster import DeviceKind, Level
-from capacity_tui.engine.estimate.constraint import Constraint, in_words, verdicts
 from capacity_tui.engine.estimate.derivation import Record
-from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
+from capacity_tui.engine.estimate.memory_estimate import Constraint, MemoryEstimate, in_words, verdicts
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.timing.reliability import ReliabilityEstimate
 from capacity_tui.engine.estimate.timing.schedule import PhaseTime

@@ -15,8 +15,8 @@ from capacity_tui.engine.catalog.rows import MIB, Framework, Optimizer, ScalingL
 from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.data.supply import Supply
 from capacity_tui.engine.estimate.derivation import formula
-from capacity_tui.engine.estimate.timing.attention import AttentionRates
 from capacity_tui.engine.estimate.timing.roofline import (
+    AttentionRates,
     gemm_bytes,
     gemm_rate,
     host_link_bandwidth,

@@ -1,4 +1,4 @@
-"""Which layouts of a model over devices can be, as data: rules with words that everything shares.
+"""Which layouts of a model over devices can be: rules, whose words ``profiles/layout_rules.yaml`` has for everything.
 
 A rule that is broken either refuses the plan, where no software runs it, or is remarked on, where software pads, copies
 or waits. Every predicate takes arrays, so that one call judges many layouts.
@@ -6,16 +6,15 @@ or waits. Every predicate takes arrays, so that one call judges many layouts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog, parse_shipped
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, where
 from capacity_tui.engine.plan.plan import Plan
@@ -28,6 +27,7 @@ Flags = NDArray[np.bool_]
 # Embedding and loss may take the place of a layer each (Megatron-LM, account_for_embedding_in_pipeline_split and
 # account_for_loss_in_pipeline_split; Llama 3.1 405B, whose 126 layers run in 128 chunks).
 ENDS = 2
+RULES = "layout_rules.yaml"
 FOLLOWING = ("dp", "etp", "shard", "sequence_parallel")  # Sizes that follow from others unless a plan gives them
 
 
@@ -106,166 +106,50 @@ def _split_anywhere(layout: Layout) -> Flags:
     return np.asarray(np.equal(layout.whole_heads, 0), dtype=np.bool_)
 
 
-MODEL_DIVIDES_DEVICES: Final = LayoutRule(
-    "devices",
-    "tp x pp x cp does not divide the devices",
-    "{tp} x {pp} x {cp} = {model}, devices {devices}",
-    "change hardware.devices or the sizes, or give dp",
-    "parallelism",
-    lambda layout: _divides(layout.devices, layout.model),
-)
-REPLICAS_FILL_DEVICES: Final = LayoutRule(
-    "replicas",
-    "dp x tp x pp x cp is not the number of devices",
-    "{dp} x {tp} x {pp} x {cp}, devices {devices}",
-    "set hardware.devices to {needed}, or leave dp out",
-    Key.PARALLELISM_DP,
-    lambda layout: np.asarray(layout.dp * layout.model == layout.devices),
-)
-EXPERT_GROUPS: Final = LayoutRule(
-    "expert_groups",
-    "ep x etp does not divide dp x cp x tp",
-    "{ep} x {etp}, {dp} x {cp} x {tp}",
-    "choose a divisor",
-    Key.PARALLELISM_EP,
-    lambda layout: _divides(layout.dp * layout.cp * layout.tp, layout.ep * layout.etp),
-)
-EQUAL_STAGES: Final = LayoutRule(
-    "equal_stages",
-    "Pipeline stages are unequal",
-    "{layers} layers over PP {pp} x interleave {interleave}: the fullest stage sets the pace, and software that "
-    "needs equal stages must be given the split by hand.",
-    "choose a divisor of the layers",
-    Key.PARALLELISM_PP,
-    lambda layout: (
+_HOLDS: Mapping[str, Callable[[Layout], Flags | bool]] = {
+    "devices": lambda layout: _divides(layout.devices, layout.model),
+    "replicas": lambda layout: np.asarray(layout.dp * layout.model == layout.devices),
+    "expert_groups": lambda layout: _divides(layout.dp * layout.cp * layout.tp, layout.ep * layout.etp),
+    "global_batch": lambda layout: np.asarray(
+        (np.asarray(layout.global_batch) == 0) | (layout.dp <= layout.global_batch)
+    ),
+    "heads": lambda layout: _split_anywhere(layout) | _divides(layout.heads, layout.tp),
+    "kv_heads": lambda layout: (
+        _split_anywhere(layout)
+        | _divides(layout.kv_heads, layout.tp)
+        | _divides(layout.tp, np.maximum(layout.kv_heads, 1))
+    ),
+    "feed_forward": lambda layout: _split_anywhere(layout) | _is_mean(layout.ffn) | _divides(layout.ffn, layout.tp),
+    "stages": lambda layout: np.asarray(layout.chunks <= layout.layers + ENDS),
+    "experts": lambda layout: np.where(
+        np.asarray(layout.experts) > 0, _divides(layout.experts, layout.ep), np.asarray(layout.ep) == 1
+    ),
+    "expert_width": lambda layout: (np.asarray(layout.experts) == 0) | _divides(layout.expert_ffn, layout.etp),
+    "sequence": lambda layout: _divides(layout.seq_len, layout.cp),
+    "context_heads": lambda layout: (
+        (np.asarray(layout.swaps_heads) == 0) | _divides(layout.heads, layout.tp * layout.cp)
+    ),
+    "kv_heads_copied": lambda layout: np.asarray(layout.tp <= layout.kv_heads),
+    "equal_stages": lambda layout: (
         _divides(layout.layers, layout.chunks)
         | _divides(layout.layers + 1, layout.chunks)
         | _divides(layout.layers + ENDS, layout.chunks)
     ),
-    refuses=False,
-)
-BATCH_FOR_ALL: Final = LayoutRule(
-    "global_batch",
-    "the global batch is smaller than the number of replicas",
-    "{global_batch} < {dp}",
-    "give at least {dp}, or fewer devices",
-    Key.TRAINING_GLOBAL_BATCH,
-    lambda layout: np.asarray((np.asarray(layout.global_batch) == 0) | (layout.dp <= layout.global_batch)),
-)
-LAYOUT_RULES: Final = (
-    MODEL_DIVIDES_DEVICES,
-    REPLICAS_FILL_DEVICES,
-    EXPERT_GROUPS,
-    BATCH_FOR_ALL,
-    LayoutRule(
-        "heads",
-        "tensor parallelism does not divide the attention heads",
-        "{heads} heads, TP {tp}",
-        "choose a divisor of the heads",
-        Key.PARALLELISM_TP,
-        lambda layout: _split_anywhere(layout) | _divides(layout.heads, layout.tp),
+    "vocabulary": lambda layout: _divides(layout.vocab, layout.tp),
+    "micro_batches": lambda layout: (
+        (np.asarray(layout.micro_batches) == 0) | np.asarray(layout.micro_batches >= layout.pp)
     ),
-    LayoutRule(
-        "kv_heads",
-        "KV heads divide neither by tensor parallelism nor into it",
-        "{kv_heads} KV heads, TP {tp}",
-        "choose a divisor or a multiple of them",
-        Key.PARALLELISM_TP,
-        lambda layout: (
-            _split_anywhere(layout)
-            | _divides(layout.kv_heads, layout.tp)
-            | _divides(layout.tp, np.maximum(layout.kv_heads, 1))
-        ),
+    "interleaved_batches": lambda layout: (
+        (np.asarray(layout.interleave) == 1) | _divides(layout.micro_batches, layout.pp)
     ),
-    LayoutRule(
-        "feed_forward",
-        "tensor parallelism does not divide the feed-forward",
-        "width {ffn}, TP {tp}",
-        "choose a divisor of the width",
-        Key.PARALLELISM_TP,
-        lambda layout: _split_anywhere(layout) | _is_mean(layout.ffn) | _divides(layout.ffn, layout.tp),
-    ),
-    LayoutRule(
-        "stages",
-        "there are more pipeline stages than layers",
-        "{layers} layers, PP {pp} x interleave {interleave}",
-        "give every stage a layer at least",
-        Key.PARALLELISM_PP,
-        lambda layout: np.asarray(layout.chunks <= layout.layers + ENDS),
-    ),
-    LayoutRule(
-        "experts",
-        "expert parallelism does not divide the experts",
-        "{experts} experts, EP {ep}",
-        "choose a divisor of the experts; 1 for a model without experts",
-        Key.PARALLELISM_EP,
-        lambda layout: np.where(
-            np.asarray(layout.experts) > 0, _divides(layout.experts, layout.ep), np.asarray(layout.ep) == 1
-        ),
-    ),
-    LayoutRule(
-        "expert_width",
-        "expert tensor parallelism does not divide an expert's feed-forward",
-        "width {expert_ffn}, expert TP {etp}",
-        "choose a divisor of the width",
-        Key.PARALLELISM_ETP,
-        lambda layout: (np.asarray(layout.experts) == 0) | _divides(layout.expert_ffn, layout.etp),
-    ),
-    LayoutRule(
-        "sequence",
-        "context parallelism does not divide the sequence",
-        "{seq_len} tokens, CP {cp}",
-        "choose a divisor of the sequence",
-        Key.PARALLELISM_CP,
-        lambda layout: _divides(layout.seq_len, layout.cp),
-    ),
-    LayoutRule(
-        "context_heads",
-        "context parallelism swaps tokens for heads, which it does not divide",
-        "{heads} heads over TP {tp}, CP {cp}",
-        "choose a CP that divides the heads of a device, or let keys and values go round (ring)",
-        Key.PARALLELISM_CP,
-        lambda layout: (np.asarray(layout.swaps_heads) == 0) | _divides(layout.heads, layout.tp * layout.cp),
-    ),
-    LayoutRule(
-        "kv_heads_copied",
-        "KV heads are replicated across devices",
-        "{kv_heads} KV heads over TP {tp}: each is copied. vLLM, SGLang and TensorRT-LLM do this; "
-        "Megatron asks for a TP that divides them.",
-        "choose a divisor of them",
-        Key.PARALLELISM_TP,
-        lambda layout: np.asarray(layout.tp <= layout.kv_heads),
-        refuses=False,
-    ),
-    EQUAL_STAGES,
-    LayoutRule(
-        "vocabulary",
-        "The vocabulary is padded",
-        "{vocab} entries over TP {tp}: it is padded to a multiple of TP.",
-        "choose a divisor of the vocabulary",
-        Key.PARALLELISM_TP,
-        lambda layout: _divides(layout.vocab, layout.tp),
-        refuses=False,
-    ),
-    LayoutRule(
-        "micro_batches",
-        "Pipeline bubble: stages wait for each other",
-        "{micro_batches} micro-batches for PP {pp}: fewer than stages, so some idle all the time.",
-        "raise the global batch, or lower the micro-batch",
-        Key.PARALLELISM_PP,
-        lambda layout: (np.asarray(layout.micro_batches) == 0) | np.asarray(layout.micro_batches >= layout.pp),
-        refuses=False,
-    ),
-    LayoutRule(
-        "interleaved_batches",
-        "Micro-batches do not fill whole rounds of the pipeline",
-        "{micro_batches} micro-batches, PP {pp}, interleave {interleave}: Megatron interleaves only whole rounds.",
-        "choose a global batch of whole rounds",
-        Key.PARALLELISM_INTERLEAVE,
-        lambda layout: (np.asarray(layout.interleave) == 1) | _divides(layout.micro_batches, layout.pp),
-        refuses=False,
-    ),
-)
+}
+LAYOUT_RULES: Final = tuple(LayoutRule(id_, holds=_HOLDS[id_], **row) for id_, row in parse_shipped(RULES).items())
+_BY_ID = {rule.id: rule for rule in LAYOUT_RULES}
+MODEL_DIVIDES_DEVICES: Final = _BY_ID["devices"]
+REPLICAS_FILL_DEVICES: Final = _BY_ID["replicas"]
+EXPERT_GROUPS: Final = _BY_ID["expert_groups"]
+EQUAL_STAGES: Final = _BY_ID["equal_stages"]
+BATCH_FOR_ALL: Final = _BY_ID["global_batch"]
 
 
 def stated_layout(section: ParallelismSection, devices: int) -> Layout:

@@ -14,7 +14,7 @@ from capacity_tui.engine.plan import DETECTED, Plan, leaves
 from capacity_tui.engine.plan.files import apply_settings, setting_text
 from capacity_tui.engine.plan.line import PlanFlags, line_of_flags
 from capacity_tui.engine.schema import AUTO
-from capacity_tui.engine.solve.modes.fallbacks import is_written, touched_fields
+from capacity_tui.engine.solve.modes.model_choice import is_written, touched_fields
 from capacity_tui.engine.solve.one_line import plan_of_line
 
 if TYPE_CHECKING:

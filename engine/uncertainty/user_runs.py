@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
 from importlib import resources
@@ -178,26 +178,6 @@ def _cell(row: Mapping[str, str]) -> Bin:
     words = {name: row[name] for name in WORDS}
     splits = frozenset(filter(None, row[LAYOUT].split("+")))
     return Bin(row["publisher"], words, splits, ends("low"), ends("high"), int(row["runs"]))
-
-
-def binned(runs: Iterable[tuple[str, RunFeatures]]) -> tuple[Bin, ...]:
-    """Return single runs, of which publisher and features are known, as bins."""
-    groups: dict[tuple[object, ...], list[tuple[str, RunFeatures]]] = {}
-    for publisher, features in runs:
-        key = (publisher, tuple(features.words.items()), _shared(features))
-        groups.setdefault(key, []).append((publisher, features))
-    return tuple(_together(group) for group in groups.values())
-
-
-def _shared(features: RunFeatures) -> frozenset[str]:
-    return frozenset(name for name, is_used in features.splits.items() if float(is_used) > 0)
-
-
-def _together(group: Sequence[tuple[str, RunFeatures]]) -> Bin:
-    publisher, first = group[0]
-    numbers = {name: [float(features.numbers[name]) for _, features in group] for name in first.numbers}
-    low, high = ({name: end(values) for name, values in numbers.items()} for end in (min, max))
-    return Bin(publisher, first.words, _shared(first), low, high, len(group))
 
 
 Words: TypeAlias = Mapping[str, str]

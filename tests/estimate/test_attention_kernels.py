@@ -12,7 +12,7 @@ from capacity_tui.engine.estimate import estimate_plan, resolve_plan
 from capacity_tui.engine.estimate.serving import decode_pass
 from capacity_tui.engine.estimate.serving.operators import prefill_pass
 from capacity_tui.engine.estimate.timing import attention_in_place_of, attention_rate
-from capacity_tui.engine.estimate.timing.attention import attention_kernel, attention_rates
+from capacity_tui.engine.estimate.timing.roofline import attention_kernel, attention_rates
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import plan_from_data

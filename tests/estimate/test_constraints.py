@@ -22,8 +22,8 @@ from capacity_tui.engine.estimate import (
     figure_text,
     usual_words,
 )
-from capacity_tui.engine.estimate.constraint import verdicts
 from capacity_tui.engine.estimate.figures.values import figure_words
+from capacity_tui.engine.estimate.memory_estimate import verdicts
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import Plan, all_fields
 from capacity_tui.engine.plan.files import yaml_text

@@ -12,7 +12,7 @@ from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Estimate, estimate_plan, figure, panel_figures
 from capacity_tui.engine.estimate.data import input_seconds
-from capacity_tui.engine.estimate.data.prices import arrival_seconds, mean_bandwidth, read_seconds
+from capacity_tui.engine.estimate.data.supply import arrival_seconds, mean_bandwidth, read_seconds
 from capacity_tui.engine.estimate.timing.reliability import reliability
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan import HardwareSection, Plan, PricingSection

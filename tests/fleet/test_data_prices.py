@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate.data import DataLocation, transfer_price
-from capacity_tui.engine.estimate.data.prices import holding_price
+from capacity_tui.engine.estimate.data.supply import holding_price
 
 CATALOG = load_catalog(Path("none"))
 AWS, EUROPE, TOKYO = (DataLocation("AWS", region) for region in ("us-east-1", "eu-west-1", "ap-northeast-1"))

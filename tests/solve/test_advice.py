@@ -19,8 +19,8 @@ from capacity_tui.engine.solve.advice.fitting import LEAST_EFFECT
 from capacity_tui.engine.solve.advice.remedies import remedy_rows
 from capacity_tui.engine.solve.changes import value_of
 from capacity_tui.engine.solve.modes import compare, fill
-from capacity_tui.engine.solve.modes.fallbacks import named_change
 from capacity_tui.engine.solve.modes.mode_plan import mode_warnings
+from capacity_tui.engine.solve.modes.model_choice import named_change
 from capacity_tui.engine.verdict import Verdict
 
 PRICE_OF_TOKENS = "cost.usd_per_million_tokens"

@@ -10,7 +10,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Estimate, ResolvedPlan, estimate_resolved, resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import engine_row, kernel_id, published_in_blocks, vendor_of
-from capacity_tui.engine.estimate.timing.attention import attention_kernel
+from capacity_tui.engine.estimate.timing.roofline import attention_kernel
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.keys import SERVING, Key
 from capacity_tui.engine.numeric import Number

@@ -10,12 +10,10 @@ from functools import cache
 from types import MappingProxyType
 from typing import overload
 
-from capacity_tui.engine.catalog import key_of, nearest
+from capacity_tui.engine.catalog import key_of, nearest, parse_shipped
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.constraint import Constraint
-from capacity_tui.engine.estimate.figures.metric import LESS, PARTS, RUNS, Metric, part_help, part_label
-from capacity_tui.engine.estimate.figures.readers import Figured, Value
-from capacity_tui.engine.estimate.figures.table import METRICS
+from capacity_tui.engine.estimate.figures.table import LESS, METRICS, PARTS, RUNS, Figured, Metric, Value, part_label
+from capacity_tui.engine.estimate.memory_estimate import Constraint
 from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Iteration
 from capacity_tui.engine.estimate.serving.memory import SEQUENCES
 from capacity_tui.engine.estimate.serving.rates import FIRST, PER_TOKEN, WHOLE, limited, limits_of
@@ -165,8 +163,13 @@ def _short_tokens(text: str) -> str:
 
 
 def figure_text(key: str) -> str:
-    """Return what a figure is and why it matters, in two sentences, by its result key; empty for one that has none."""
-    return METRICS[key].help if key in METRICS else part_help(key)
+    """Return what a figure or part is and why it matters, in two sentences, by its result key; empty without a text."""
+    return _texts().get(key, "")
+
+
+@cache
+def _texts() -> Mapping[str, str]:
+    return parse_shipped("figure_texts.yaml")
 
 
 def limit_label(kind: str) -> str:

@@ -10,10 +10,10 @@ from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.networks.run import NetworkRun
 from capacity_tui.engine.estimate.run import matrix_operators, update_operators
-from capacity_tui.engine.estimate.timing.attention import attention_rate
 from capacity_tui.engine.estimate.timing.roofline import (
     TILE_COLUMNS,
     TILE_ROWS,
+    attention_rate,
     gemm_rate,
     host_link_bandwidth,
     reached_bandwidth,

@@ -12,7 +12,7 @@ from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.derivation import formula
 from capacity_tui.engine.estimate.run import KernelRates, Numerics, RunData, RunLayout, run_layout, training_numerics
-from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
+from capacity_tui.engine.estimate.timing.roofline import attention_rates, fastest_kernel
 from capacity_tui.engine.estimate.transformer.auxiliary_kernels import launch_seconds
 from capacity_tui.engine.estimate.transformer.finetuning import Unpacking, base_format, frozen_bytes, unpacking_of
 from capacity_tui.engine.estimate.transformer.resolve import framework_row

@@ -9,19 +9,17 @@ import numpy as np
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.serving.run import Reading, ServingRun
-from capacity_tui.engine.estimate.timing.attention import (
-    attention_rate,
-    busy_units,
-    copied_cache_bytes,
-    unpacking_flops,
-)
 from capacity_tui.engine.estimate.timing.roofline import (
     FORWARD_PASSES,
+    attention_rate,
     busiest_load,
+    busy_units,
+    copied_cache_bytes,
     gemm_rate,
     grouped_share,
     reached_bandwidth,
     tiled_rows,
+    unpacking_flops,
 )
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models.transformer import (

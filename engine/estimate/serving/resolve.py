@@ -27,7 +27,7 @@ from capacity_tui.engine.estimate.serving.run import (
     passes_of_prompts,
     runtime,
 )
-from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
+from capacity_tui.engine.estimate.timing.roofline import attention_rates, fastest_kernel
 from capacity_tui.engine.estimate.transformer.finetuning import EXPERTS_APART, EXPERTS_TOO, adapter_parameters
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters, generates

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import unrecorded
 from capacity_tui.engine.estimate.ranges import FEW
-from capacity_tui.engine.estimate.serving.burst_load import burst_load
 from capacity_tui.engine.estimate.serving.finite_load import Steady, finite_load
 from capacity_tui.engine.estimate.serving.memory import room_in_cache
 from capacity_tui.engine.estimate.serving.operators import decode_pass
@@ -27,6 +26,7 @@ from capacity_tui.engine.estimate.serving.pass_times import (
 )
 from capacity_tui.engine.estimate.serving.queueing import (
     LEAST,
+    burst_load,
     closed_rate,
     closed_response,
     closed_wait,

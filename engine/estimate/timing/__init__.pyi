@@ -1,7 +1,7 @@
-from .attention import attention_in_place_of as attention_in_place_of
-from .attention import attention_rate as attention_rate
 from .collectives import members_in_node as members_in_node
 from .collectives import pacing_level as pacing_level
+from .roofline import attention_in_place_of as attention_in_place_of
+from .roofline import attention_rate as attention_rate
 from .roofline import gemm_rate as gemm_rate
 from .roofline import operator_seconds as operator_seconds
 from .schedule import PhaseTime as PhaseTime

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from capacity_tui.engine.estimate.data.prices import input_seconds
+from capacity_tui.engine.estimate.data.supply import input_seconds
 from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
 from capacity_tui.engine.estimate.work import (

@@ -8,9 +8,14 @@ import numpy as np
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import formula
-from capacity_tui.engine.estimate.timing.attention import FUSED_BACKWARD, attention_rate
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds, all_to_all_seconds
-from capacity_tui.engine.estimate.timing.roofline import alignment, operator_seconds, reached_bandwidth
+from capacity_tui.engine.estimate.timing.roofline import (
+    FUSED_BACKWARD,
+    alignment,
+    attention_rate,
+    operator_seconds,
+    reached_bandwidth,
+)
 from capacity_tui.engine.estimate.transformer.run import TransformerRun, recomputed_share
 from capacity_tui.engine.estimate.work import Collective, Direction, HidingPass, Operator
 from capacity_tui.engine.models.transformer import forward_attention_flops

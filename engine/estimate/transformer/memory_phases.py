@@ -17,12 +17,12 @@ from capacity_tui.engine.estimate.transformer.activations import (
     kept_in_stack,
     kept_per_token,
     layer_input,
+    loss_bytes,
     micro_batches_in_flight,
     working_bytes,
 )
 from capacity_tui.engine.estimate.transformer.attention import exchange_memory
 from capacity_tui.engine.estimate.transformer.finetuning import further_model_bytes
-from capacity_tui.engine.estimate.transformer.loss import loss_bytes
 from capacity_tui.engine.estimate.transformer.memory_terms import (
     FIRST,
     GRADIENTS,

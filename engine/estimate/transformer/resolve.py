@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog.rows import AttentionKernel, Framework, Scaling
 from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.data.supply import supply_of, transformer_content
 from capacity_tui.engine.estimate.run import KernelRates, RunData, run_layout, training_numerics
-from capacity_tui.engine.estimate.timing.attention import attention_kernel, attention_rates
+from capacity_tui.engine.estimate.timing.roofline import attention_kernel, attention_rates
 from capacity_tui.engine.estimate.transformer.finetuning import SCORING, finetuning, objective_of, trained_counts
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.estimate.transformer.software import training_software

@@ -22,7 +22,7 @@ from capacity_tui.engine.solve.advice.hardware_remedies import (
     hardware_remedies,
 )
 from capacity_tui.engine.solve.candidate import EstimatedPlan
-from capacity_tui.engine.solve.modes.fallbacks import named_change
+from capacity_tui.engine.solve.modes.model_choice import named_change
 from capacity_tui.engine.solve.space.axes import divisors, offered
 from capacity_tui.engine.units import FP16_BITS
 from capacity_tui.engine.verdict import Verdict

@@ -1,8 +1,8 @@
-from .fallbacks import fallbacks as fallbacks
-from .fallbacks import is_written as is_written
 from .field_limits import FieldLimit as FieldLimit
 from .field_limits import to_the_limit as to_the_limit
 from .mode_plan import ModePlan as ModePlan
+from .model_choice import fallbacks as fallbacks
+from .model_choice import is_written as is_written
 from .modes import Comparison as Comparison
 from .modes import ModeGroup as ModeGroup
 from .modes import ModeName as ModeName

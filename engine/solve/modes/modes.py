@@ -38,9 +38,8 @@ from capacity_tui.engine.plan import (
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
-from capacity_tui.engine.solve.modes.fallbacks import explained, with_fallbacks
 from capacity_tui.engine.solve.modes.mode_plan import ModePlan, Reasons, Settled, memory_budget
-from capacity_tui.engine.solve.modes.model_choice import choose_model, smallest_model
+from capacity_tui.engine.solve.modes.model_choice import choose_model, explained, smallest_model, with_fallbacks
 from capacity_tui.engine.solve.modes.training_settings import Search
 from capacity_tui.engine.solve.space.axes import Values, divisors
 from capacity_tui.engine.solve.space.space import SpaceCache
