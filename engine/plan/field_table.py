@@ -94,6 +94,12 @@ def _follows(path: str) -> tuple[Follows, ...]:
     )
 
 
+def condition_text(name: str) -> str:
+    """Return what a field needs to change anything, by the name of the condition."""
+    text: str = _table()["conditions"][name]
+    return text
+
+
 @cache
 def _table() -> dict[str, Any]:
     return parse_shipped(files("capacity_tui.profiles") / "fields.yaml")

@@ -11,11 +11,11 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Kind, knob_of, spec_type_of, spec_values
 from capacity_tui.engine.models.transformer import TransformerShape, shape_from_spec, shape_of
-from capacity_tui.engine.plan.field_table import all_fields, field_text, fields_of_section
+from capacity_tui.engine.plan.field_table import all_fields, condition_text, field_text, fields_of_section
 from capacity_tui.engine.plan.names import known_words, software_id
 from capacity_tui.engine.plan.plan import DETECTED, Plan
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.schema import AUTO, Condition, Knob
+from capacity_tui.engine.schema import AUTO, Knob
 
 _ALWAYS = ("hardware", "pricing", "limits", "watch", "recovery", "recovery.battery", "scalability", "report")
 # Sections that matter for a task, in the order they are shown.
@@ -128,7 +128,7 @@ def _spec_fields(plan: Plan, kind: Kind) -> Iterator[PlanField]:
 
 
 PERCEPTRON = "mlp"
-_ANY_LENGTH: Condition = "any length"
+_ANY_LENGTH = "any length"
 TREES = ("decision_tree", "random_forest", "xgboost_like")
 
 
@@ -164,14 +164,6 @@ class FieldContext:
         return self.task == "infer"
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
-    """A condition without which a field changes nothing."""
-
-    reason: str
-    lacks: Callable[[FieldContext], bool]  # whether it is missing for certain
-
-
 def _is_one(path: str) -> Callable[[FieldContext], bool]:
     """A size of one for certain: left out it is one too, but in serving the least that fits."""
     return lambda context: context.plan.value(path) == 1 or (context.plan.value(path) is None and not context.serves)
@@ -192,105 +184,63 @@ def _has_plain_base(plan: Plan) -> bool:
     return training.quantization is None and (training.adapter is None or training.adapter.kind != "qlora")
 
 
-SAMPLES = Need(
-    "needs samples (training.samples), or tokens in their place: without a length there is neither time nor cost",
-    lambda context: context.plan.training.samples is None,
-)
-
-
 def _may_be_unlike(plan: Plan) -> bool:
     return bool(plan.hardware.groups) or plan.hardware.name == DETECTED
 
 
-CONDITIONS: Mapping[Condition, Need] = {
-    "adapter": Need(
-        "needs an adapter: method lora, qlora, dora and the like", lambda context: context.plan.training.adapter is None
-    ),
-    "quantized base": Need(
-        "needs a quantized base: method qlora, or base weights", lambda context: _has_plain_base(context.plan)
-    ),
-    "cast matrices": Need("needs products in 8 bits or fewer: precision fp8 and the like", lambda here: not here.casts),
-    "states of low rank": Need("needs an optimizer whose states are of low rank", lambda here: not here.has_rank),
-    "reference": Need(
-        "needs a preference that compares with the model as it was: dpo, kto, grpo or ppo",
-        lambda here: here.plan.training.preference not in {"dpo", "kto", "grpo", "ppo"},
-    ),
-    "towers": Need("needs a model with a tower of pictures or sound", lambda context: context.has_towers is False),
-    "nodes": Need("needs more than one node", _lacks_nodes),
-    "devices": Need("needs more than one device", lambda context: context.devices == 1),
-    "experts": Need("needs a mixture of experts", lambda context: context.has_experts is False),
-    "stages": Need("needs more than one pipeline stage", _is_one(Key.PARALLELISM_PP)),
-    "split layers": Need("needs layers split over devices: TP above 1", _is_one(Key.PARALLELISM_TP)),
-    "split sequence": Need("needs sequences split over devices: CP above 1", _is_one(Key.PARALLELISM_CP)),
-    "replicas": Need(
-        "needs more than one replica", lambda context: context.devices == 1 or context.plan.parallelism.dp == 1
-    ),
-    "sharing": Need("needs ZeRO 1 or higher", lambda context: context.zero == 0),
-    "epochs": Need("needs epochs", lambda context: context.plan.training.epochs is None),
-    "short numbers": Need("needs a precision of 16 bits or fewer", lambda context: context.full_precision),
-    "files": Need("changes no figure; it is written to framework files", lambda context: context.task != "fit"),
-    _ANY_LENGTH: Need(
-        "is always as long for this model, which reads all of its sound or its image",
-        lambda context: context.fixed_length > 0,
-    ),
-    "claim": Need("needs an engine that claims memory: vllm or sglang", lambda context: not context.claims_memory),
-    "accelerator": Need("needs an accelerator", lambda context: context.on_processor is True),
-    "host at work": Need(
-        "needs layers or experts in host memory", lambda context: context.serves and not context.plan.is_split_with_host
-    ),
-    "own memory": Need(
-        "needs devices with memory of their own: here it is the host's already",
-        lambda context: context.has_own_memory is False,
-    ),
-    "load": Need("needs a load: a request rate or a concurrency", lambda context: not _has_load(context.plan)),
-    "an end": Need(
-        "needs requests that end: inference.requests",
-        lambda context: context.serves and context.plan.inference.requests is None,
-    ),
-    "served adapters": Need("needs adapters", lambda context: context.plan.inference.adapters == 0),
-    "teacher": Need("needs distillation", lambda context: context.plan.training.preference != "distillation"),
-    "guessing": Need("needs guessed tokens", lambda context: context.plan.inference.num_speculative_tokens == 0),
-    "one batch": Need(
-        "the load decides how many requests run at once",
-        lambda context: context.serves and context.kind == "transformer" and _has_load(context.plan),
-    ),
-    "served": Need("a network of layers runs in plain PyTorch", lambda context: context.kind == "network"),
-    "divided model": Need(
-        "this kind of model runs on one device", lambda context: context.kind in ("classical", "plugin")
-    ),
-    "split model": Need(
-        "needs a served model that is split over devices: TP or PP above 1",
-        lambda context: context.serves and context.plan.parallelism.tp == context.plan.parallelism.pp == 1,
-    ),
-    "energy": Need("the energy of serving is not estimated", lambda context: context.serves),
-    "a price": Need("no price of this hardware is known", lambda context: context.has_price is False),
-    "spot price": Need("no spot price of this hardware is known", lambda context: context.has_spot_price is False),
-    "committed price": Need(
-        "no price for a commitment to this hardware is known, or spot capacity is rented",
-        lambda context: context.has_committed_price is False,
-    ),
-    "regional price": Need(
-        "prices of this hardware are not known of several regions", lambda context: context.has_regional_prices is False
-    ),
-    "processors": Need("needs processors: this runs on an accelerator", lambda context: context.on_processor is False),
-    "images": Need("needs a network over images", lambda context: context.plan.model.name == PERCEPTRON),
-    "unlike devices": Need("needs unlike devices", lambda context: not _may_be_unlike(context.plan)),
-    "reports": Need("changes no figure; it is for reports", lambda _: True),
-    "watched": Need("changes no figure; it is for runs that are watched or guarded", lambda _: True),
-    "stated data": Need(
-        "needs a format, a source or a read rate of the data: without one reading takes no time",
-        lambda context: not context.plan.data.is_stated,
-    ),
-    "loader": Need("changes no figure; files of frameworks and storage plan have it", lambda _: True),
-    "matrices": Need("trees multiply no matrices", lambda context: context.plan.model.name in TREES),
+LACKING: Mapping[str, Callable[[FieldContext], bool]] = {
+    "adapter": lambda context: context.plan.training.adapter is None,
+    "quantized base": lambda context: _has_plain_base(context.plan),
+    "cast matrices": lambda context: not context.casts,
+    "states of low rank": lambda context: not context.has_rank,
+    "reference": lambda context: context.plan.training.preference not in {"dpo", "kto", "grpo", "ppo"},
+    "towers": lambda context: context.has_towers is False,
+    "nodes": _lacks_nodes,
+    "devices": lambda context: context.devices == 1,
+    "experts": lambda context: context.has_experts is False,
+    "stages": _is_one(Key.PARALLELISM_PP),
+    "split layers": _is_one(Key.PARALLELISM_TP),
+    "split sequence": _is_one(Key.PARALLELISM_CP),
+    "replicas": lambda context: context.devices == 1 or context.plan.parallelism.dp == 1,
+    "sharing": lambda context: context.zero == 0,
+    "epochs": lambda context: context.plan.training.epochs is None,
+    "short numbers": lambda context: context.full_precision,
+    "files": lambda context: context.task != "fit",
+    _ANY_LENGTH: lambda context: context.fixed_length > 0,
+    "claim": lambda context: not context.claims_memory,
+    "accelerator": lambda context: context.on_processor is True,
+    "host at work": lambda context: context.serves and (not context.plan.is_split_with_host),
+    "own memory": lambda context: context.has_own_memory is False,
+    "load": lambda context: not _has_load(context.plan),
+    "an end": lambda context: context.serves and context.plan.inference.requests is None,
+    "served adapters": lambda context: context.plan.inference.adapters == 0,
+    "teacher": lambda context: context.plan.training.preference != "distillation",
+    "guessing": lambda context: context.plan.inference.num_speculative_tokens == 0,
+    "one batch": lambda context: context.serves and context.kind == "transformer" and _has_load(context.plan),
+    "served": lambda context: context.kind == "network",
+    "divided model": lambda context: context.kind in ("classical", "plugin"),
+    "split model": lambda context: context.serves and context.plan.parallelism.tp == context.plan.parallelism.pp == 1,
+    "energy": lambda context: context.serves,
+    "a price": lambda context: context.has_price is False,
+    "spot price": lambda context: context.has_spot_price is False,
+    "committed price": lambda context: context.has_committed_price is False,
+    "regional price": lambda context: context.has_regional_prices is False,
+    "processors": lambda context: context.on_processor is False,
+    "images": lambda context: context.plan.model.name == PERCEPTRON,
+    "unlike devices": lambda context: not _may_be_unlike(context.plan),
+    "reports": lambda _: True,
+    "watched": lambda _: True,
+    "stated data": lambda context: not context.plan.data.is_stated,
+    "loader": lambda _: True,
+    "matrices": lambda context: context.plan.model.name in TREES,
+    "samples": lambda context: context.plan.training.samples is None,
 }
-"""Without what a field changes nothing, by the names that fields give."""
+"""Whether something is missing for certain without which a field changes nothing, by the names that fields give."""
 
 
 def idle_reason(knob: Knob, context: FieldContext) -> str:
     """Return why a field changes nothing in a plan; empty where it may change something."""
-    needs = (CONDITIONS[name] for name in knob.needs)
-    return next((need.reason for need in needs if need.lacks(context)), "")
+    return next((condition_text(name) for name in knob.needs if LACKING[name](context)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,8 +288,8 @@ def field_context(
 
 def ineffective_fields(context: FieldContext) -> Iterator[tuple[str, str]]:
     """Yield each field that the plan sets to something of its own though it changes nothing, and why."""
-    if _is_read("training", context.task) and context.plan.training.epochs is not None and SAMPLES.lacks(context):
-        yield Key.TRAINING_EPOCHS, SAMPLES.reason
+    if _is_read("training", context.task) and context.plan.training.epochs is not None and LACKING[_SAMPLES](context):
+        yield Key.TRAINING_EPOCHS, condition_text(_SAMPLES)
     for path, entry in all_fields().items():
         section, _, _ = path.partition(".")
         if not entry.knob.is_wish or not _is_read(section, context.task):

@@ -15,7 +15,6 @@ from .field import AutoDuration as AutoDuration
 from .field import AutoLength as AutoLength
 from .field import AutoShare as AutoShare
 from .field import AutoWholeNumber as AutoWholeNumber
-from .field import Condition as Condition
 from .field import Count as Count
 from .field import Deadline as Deadline
 from .field import Duration as Duration

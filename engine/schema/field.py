@@ -100,54 +100,6 @@ Rule = Literal[
     "replaced", "counted", "adapter", "method", "given back", "open", "refilled", "divided", "single", "scaled", "model"
 ]
 """How one field follows another: the functions of these names are in ``engine/plan/consequences.py``."""
-Condition = Literal[
-    "adapter",
-    "quantized base",
-    "cast matrices",
-    "states of low rank",
-    "reference",
-    "towers",
-    "files",
-    "samples",
-    "epochs",
-    "short numbers",
-    "processors",
-    "accelerator",
-    "host at work",
-    "own memory",
-    "nodes",
-    "devices",
-    "divided model",
-    "split model",
-    "matrices",
-    "images",
-    "energy",
-    "a price",
-    "spot price",
-    "committed price",
-    "regional price",
-    "experts",
-    "stages",
-    "split layers",
-    "split sequence",
-    "replicas",
-    "sharing",
-    "any length",
-    "claim",
-    "served",
-    "load",
-    "an end",
-    "guessing",
-    "served adapters",
-    "teacher",
-    "one batch",
-    "unlike devices",
-    "reports",
-    "watched",
-    "stated data",
-    "loader",
-]
-"""Without what a field changes nothing: the conditions of these names are in ``engine/plan/fields.py``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +130,7 @@ class Knob:
     help: str = ""  # what the field is; fields of plans have theirs in ``profiles/fields.yaml``
     role: Role | None = None  # what the field is for; every field of a plan has one
     follows: tuple[Follows, ...] = ()  # what a change of it does to other fields
-    needs: tuple[Condition, ...] = ()  # without what it changes nothing
+    needs: tuple[str, ...] = ()  # conditions of ``profiles/fields.yaml`` without which it changes nothing
     is_wish: bool = False  # whether setting it without effect is worth a warning
     # whether model and answers are the same regardless of its value, which costs time or memory alone
     keeps_result: bool = False

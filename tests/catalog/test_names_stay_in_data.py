@@ -38,7 +38,6 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "engine/models/known_models.py": ({"sgd", "transformers"}, f"{KIND}; {ALGORITHM}"),
     "engine/nodes/jobs/proposal.py": ({"deepspeed"}, "commands that start processes by themselves"),
     "engine/nodes/jobs/kubernetes_pods.py": ({"nvidia"}, "devices that GPU feature discovery labels"),
-    "engine/plan/fields.py": ({"vllm", "sglang"}, TEXT),
     "engine/plan/files/loading.py": ({"adamw"}, "what the older form of plans meant without an optimizer"),
     "engine/plan/consequences.py": ({"transformers"}, KIND),
     "engine/plan/sections.py": ({"transformers", "adamw"}, "defaults of fields"),

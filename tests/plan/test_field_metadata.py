@@ -16,7 +16,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.plan import KnownField, Plan, all_fields, field_names, field_text, known_names
 from capacity_tui.engine.plan.consequences import REPLACING, RULES
 from capacity_tui.engine.plan.field_table import automatic_parameters, knobs
-from capacity_tui.engine.plan.fields import CONDITIONS
+from capacity_tui.engine.plan.fields import LACKING
 from capacity_tui.engine.schema import REPORT_FORMATS, Knob
 
 FIELDS = all_fields()
@@ -59,7 +59,7 @@ def test_a_field_says_all_about_itself(field: KnownField) -> None:
         choices = tuple(known_names(field.path, load_catalog())) or knob.choices
         assert choices
         assert not knob.choices or set(words.choices) >= set(knob.choices)
-    assert set(knob.needs) <= set(CONDITIONS)
+    assert set(knob.needs) <= set(LACKING)
     for follows in knob.follows:
         assert follows.rule in RULES.keys() | REPLACING.keys()
         assert follows.why

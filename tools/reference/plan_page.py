@@ -8,7 +8,7 @@ from pathlib import Path
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.plan import KnownField, all_fields, field_text, is_closed, known_words
-from capacity_tui.engine.plan.fields import CONDITIONS
+from capacity_tui.engine.plan.field_table import condition_text
 
 _HEAD = """# The plan file, key by key
 
@@ -123,4 +123,4 @@ def _where(field: KnownField) -> Iterator[str]:
     """Yield where the field applies."""
     if field.knob.tasks:
         yield f"for {' and '.join(_TASKS[task] for task in field.knob.tasks)}"
-    yield from (CONDITIONS[need].reason for need in field.knob.needs)
+    yield from (condition_text(need) for need in field.knob.needs)
