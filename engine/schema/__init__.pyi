@@ -4,10 +4,8 @@ from .field import LARGEST_DURATION as LARGEST_DURATION
 from .field import LARGEST_TOKENS as LARGEST_TOKENS
 from .field import LARGEST_WHOLE as LARGEST_WHOLE
 from .field import NETWORK as NETWORK
-from .field import NEURAL as NEURAL
 from .field import REPORT_FORMATS as REPORT_FORMATS
 from .field import TRAINED as TRAINED
-from .field import TRANSFORMER as TRANSFORMER
 from .field import Amount as Amount
 from .field import AutoAmount as AutoAmount
 from .field import AutoCount as AutoCount

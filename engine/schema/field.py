@@ -10,9 +10,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_seconds, parse_count, parse_length, parse_quantity
 
 AUTO: Literal["auto"] = "auto"
-TRANSFORMER = ("transformer",)
 NETWORK = ("network",)
-NEURAL = ("transformer", "network")
 TRAINED = ("train", "finetune")
 
 # Bounds that keep every product below inside double precision; far beyond anything built.

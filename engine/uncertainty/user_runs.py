@@ -44,7 +44,6 @@ NUMBERS = ("length", "devices", "parameters", "batch")
 LAYOUT = "layout"
 # All differences of several runs together.
 DISTANCE = "distance"
-DISTANCES = (*WORDS, LAYOUT, *NUMBERS)
 # A run that does not say is like any.
 UNKNOWN = ""
 FILE = "published.csv"

@@ -8,7 +8,7 @@ Student's distribution, whose tails are heavy. The ends of ranges are conformal:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from capacity_tui.engine.uncertainty import RunFeatures
-from capacity_tui.engine.uncertainty.user_runs import Bins, binned
+from capacity_tui.engine.uncertainty.user_runs import Bin, Bins
 from tools.calibrate.constants import SpreadPriors
 
 Floats = NDArray[np.float64]
@@ -69,6 +69,26 @@ class Fitted:
     spreads: Mapping[str, float]  # as a row of reliability.yaml has them
     distances: Mapping[str, float]  # as a row of reliability.yaml has them
     ends: Ends  # spreads to both ends of a range, of all runs and of each kind
+
+
+def binned(runs: Iterable[tuple[str, RunFeatures]]) -> tuple[Bin, ...]:
+    """Return single runs, of which publisher and features are known, as bins."""
+    groups: dict[tuple[object, ...], list[tuple[str, RunFeatures]]] = {}
+    for publisher, features in runs:
+        key = (publisher, tuple(features.words.items()), _shared(features))
+        groups.setdefault(key, []).append((publisher, features))
+    return tuple(_together(group) for group in groups.values())
+
+
+def _shared(features: RunFeatures) -> frozenset[str]:
+    return frozenset(name for name, is_used in features.splits.items() if float(is_used) > 0)
+
+
+def _together(group: Sequence[tuple[str, RunFeatures]]) -> Bin:
+    publisher, first = group[0]
+    numbers = {name: [float(features.numbers[name]) for _, features in group] for name in first.numbers}
+    low, high = ({name: end(values) for name, values in numbers.items()} for end in (min, max))
+    return Bin(publisher, first.words, _shared(first), low, high, len(group))
 
 
 class Errors:

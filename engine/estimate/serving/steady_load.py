@@ -25,7 +25,7 @@ from capacity_tui.engine.estimate.serving.pass_times import (
     together_percentile,
 )
 from capacity_tui.engine.estimate.serving.queueing import (
-    LEAST,
+    EPSILON,
     burst_load,
     closed_rate,
     closed_response,
@@ -248,7 +248,7 @@ def _is_long(run: ServingRun, met: Round) -> Flags:
 
 def _arriving(run: ServingRun, met: Round, slots: Number, largest: Number, scatter: Number) -> Waiting:
     """Return the waits of requests that come of themselves: for room, for a pass, for the prompts before them."""
-    rate, spread = np.minimum(run.rate, largest), scatter / np.maximum(met.prompt, LEAST)
+    rate, spread = np.minimum(run.rate, largest), scatter / np.maximum(met.prompt, EPSILON)
     room = slot_wait(run.rate, largest, slots, run.output_spread)
     mean = mean_pass(*met.turns)
     # Where nothing is answered after the prompts, a pass reads all that came during the one before.
@@ -261,7 +261,7 @@ def _arriving(run: ServingRun, met: Round, slots: Number, largest: Number, scatt
     groups = met.groups
     seconds, step = seconds / groups, met.step * met.scheduled / groups
     # Prompts that fill a pass wait until those before them are read, others for the pass at work.
-    is_long, occupied = _is_long(run, met), np.clip(rate * met.work, LEAST, 1.0)
+    is_long, occupied = _is_long(run, met), np.clip(rate * met.work, EPSILON, 1.0)
     other = where(answers, _other_prompt(run, met), 0.0)
     turn = pass_wait(where(is_long, busy * (1.0 - occupied), busy), where(is_long, step, seconds))
     others = where(is_long, reading_wait(rate, met.work, scatter / met.work), 0.0)
