@@ -22,17 +22,13 @@ from .rows.devices import Accelerator as Accelerator
 from .rows.devices import Fabric as Fabric
 from .rows.devices import Instance as Instance
 from .rows.devices import Link as Link
-from .rows.devices import MeasuredLink as MeasuredLink
 from .rows.devices import Processor as Processor
-from .rows.devices import SpotMarket as SpotMarket
 from .rows.models import Architecture as Architecture
 from .rows.models import ModelSize as ModelSize
 from .rows.models import Optimizer as Optimizer
 from .rows.models import Precision as Precision
 from .rows.models import Quantization as Quantization
 from .rows.modes import Mode as Mode
-from .rows.modes import Recovery as Recovery
-from .rows.modes import Reserve as Reserve
 from .rows.modes import Watch as Watch
 from .rows.prices import FILE as FILE
 from .rows.prices import PriceAge as PriceAge

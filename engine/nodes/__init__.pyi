@@ -23,7 +23,6 @@ from .occupancy import node_map as node_map
 from .occupancy import planned as planned
 from .occupancy import planned_occupancy as planned_occupancy
 from .occupancy import slurm_occupancy as slurm_occupancy
-from .ray_workers import SharedAnswer as SharedAnswer
 from .ray_workers import search_on_ray as search_on_ray
 from .sampling import NETWORK_SIZES as NETWORK_SIZES
 from .sampling import QUICK_NETWORK_SIZES as QUICK_NETWORK_SIZES

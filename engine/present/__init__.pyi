@@ -3,7 +3,6 @@ from .cluster_report import level_texts as level_texts
 from .cluster_report import placement_as_dict as placement_as_dict
 from .cluster_report import placement_parts as placement_parts
 from .cluster_report import placement_remarks as placement_remarks
-from .cluster_report import scaling_text as scaling_text
 from .explanation import ExplanationText as ExplanationText
 from .explanation import FormulaInput as FormulaInput
 from .explanation import FormulaStep as FormulaStep
@@ -25,7 +24,6 @@ from .notebook import as_html as as_html
 from .parts import CodePart as CodePart
 from .parts import Column as Column
 from .parts import Part as Part
-from .parts import PicturePart as PicturePart
 from .parts import Section as Section
 from .parts import SectionsPart as SectionsPart
 from .parts import TablePart as TablePart
@@ -73,12 +71,9 @@ from .side_by_side import settings_part as settings_part
 from .side_by_side import side_by_side as side_by_side
 from .side_by_side import write_comparison as write_comparison
 from .summary import answer_parts as answer_parts
-from .summary import assumed_text as assumed_text
 from .summary import basis as basis
 from .summary import brief_parts as brief_parts
 from .summary import calendar_text as calendar_text
 from .summary import exported_plan as exported_plan
 from .summary import headline as headline
-from .summary import note_parts as note_parts
 from .summary import note_text as note_text
-from .summary import verdict_part as verdict_part

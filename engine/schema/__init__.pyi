@@ -1,8 +1,6 @@
 from .field import AUTO as AUTO
 from .field import LARGEST_COUNT as LARGEST_COUNT
-from .field import LARGEST_DURATION as LARGEST_DURATION
 from .field import LARGEST_TOKENS as LARGEST_TOKENS
-from .field import LARGEST_WHOLE as LARGEST_WHOLE
 from .field import NETWORK as NETWORK
 from .field import REPORT_FORMATS as REPORT_FORMATS
 from .field import TRAINED as TRAINED

@@ -5,7 +5,6 @@ from .base import Confidence as Confidence
 from .base import LevelRow as LevelRow
 from .base import Row as Row
 from .devices import Accelerator as Accelerator
-from .devices import ClusterGroup as ClusterGroup
 from .devices import ClusterRow as ClusterRow
 from .devices import Fabric as Fabric
 from .devices import Instance as Instance
@@ -30,7 +29,6 @@ from .models import StorageTier as StorageTier
 from .modes import Mode as Mode
 from .modes import Range as Range
 from .modes import TrainingBatch as TrainingBatch
-from .modes import Warned as Warned
 from .prices import HOURS_OF_A_MONTH as HOURS_OF_A_MONTH
 from .prices import Commitment as Commitment
 from .prices import Disk as Disk
@@ -48,7 +46,6 @@ from .runs import Detector as Detector
 from .runs import FailureKind as FailureKind
 from .runs import FailureSign as FailureSign
 from .runs import Key as Key
-from .runs import MeasuredCurve as MeasuredCurve
 from .runs import MeasuredDevice as MeasuredDevice
 from .runs import MeasuredError as MeasuredError
 from .runs import RunLog as RunLog
@@ -64,5 +61,4 @@ from .software import Coefficient as Coefficient
 from .software import Efficiency as Efficiency
 from .software import Framework as Framework
 from .software import InferenceEngine as InferenceEngine
-from .software import Released as Released
 from .software import WeightKernel as WeightKernel

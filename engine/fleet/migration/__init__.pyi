@@ -11,7 +11,6 @@ from .question import JobKind as JobKind
 from .question import JobWords as JobWords
 from .question import Migration as Migration
 from .question import MigrationQuestion as MigrationQuestion
-from .question import checked_kind as checked_kind
 from .question import job_kind_called as job_kind_called
 from .question import job_kind_of as job_kind_of
 from .question import question_of_job as question_of_job

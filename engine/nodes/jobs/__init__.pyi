@@ -1,5 +1,4 @@
 from .job_request import ENDED as ENDED
-from .job_request import JobLauncher as JobLauncher
 from .job_request import JobQueue as JobQueue
 from .proposal import JobProposal as JobProposal
 from .proposal import JobSettings as JobSettings

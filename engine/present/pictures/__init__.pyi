@@ -3,7 +3,6 @@ from .charts import Picture as Picture
 from .charts import picture_file as picture_file
 from .charts import picture_lines as picture_lines
 from .charts import picture_of as picture_of
-from .charts import picture_svg as picture_svg
 from .svg import Axis as Axis
 from .svg import Grid as Grid
 from .svg import Plane as Plane
