@@ -8,6 +8,7 @@ from typing import get_args
 
 from pydantic import TypeAdapter
 
+from capacity_tui.engine.plan.fields import LACKING
 from capacity_tui.engine.present.schemas import DIALECT, Schema
 from capacity_tui.engine.schema import Knob, Rule
 
@@ -24,6 +25,7 @@ def field_table_schema() -> str:
     table = _record(
         {
             "fields": {"type": "object", "additionalProperties": field},
+            "conditions": {"type": "object", "additionalProperties": _TEXT},
             "follows": {"type": "array", "items": {**_record(consequence), "required": list(consequence)}},
         }
     )
@@ -35,6 +37,7 @@ def _metadata() -> Schema:
     flags = [field.name for field in fields(Knob) if field.default is False]
     properties = TypeAdapter(Knob).json_schema()["properties"]
     row = {name: _plain(schema) for name, schema in properties.items() if name not in (*flags, *_ELSEWHERE)}
+    row["needs"] = {"type": "array", "items": {"enum": list(LACKING)}}
     row["flags"] = {"type": "array", "items": {"enum": flags}, "uniqueItems": True}
     return {**_record(row), "required": ["label", "kind", "group"]}
 
