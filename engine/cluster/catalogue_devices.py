@@ -175,7 +175,8 @@ def sharing_memory(device: Device, row: Accelerator | None) -> Device:
         return device
     usable, why = usable_memory(row.vendor, row.name, float(device.memory_bytes))
     provenance = Provenance("assumed", why)
-    return replace(device, memory_bytes=usable).with_provenance(provenance, "memory_bytes") if why else device
+    limited = replace(device, memory_bytes=usable, shared_bytes=device.memory_bytes)
+    return limited.with_provenance(provenance, "memory_bytes") if why else device
 
 
 def part_words(share: float) -> str:

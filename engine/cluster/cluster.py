@@ -121,6 +121,8 @@ class Device:
     runs_as: Mapping[str, str] = field(default_factory=dict)
     # whether its memory is its own; else it is the host's, and what moves there moves nowhere
     has_own_memory: bool = True
+    # all the memory of its machine where it may use a part of that alone
+    shared_bytes: Number | None = None
     # what joins devices of a node where links join pairs alone, B/s in one direction; else infinite
     bus_bandwidth: Number = np.inf
 
@@ -349,7 +351,8 @@ class Cluster:
     def words(self) -> str:
         """The devices, and the instances that are rented for them: ``16 x h100-sxm-80gb in 2 x aws-p5-48xlarge``."""
         rented = f" in {self.rented}" if self.rented else ""
-        return self.mix or f"{format_number(float(self.devices))} x {self.part}{self.device.id}{rented}"
+        counted = "" if self.part.endswith("x ") else f"{format_number(float(self.devices))} x "  # all of a machine
+        return self.mix or f"{counted}{self.part}{self.device.id}{rented}"
 
 
 def hardware_facts(cluster: Cluster, has_own_price: bool = False) -> HardwareFacts:

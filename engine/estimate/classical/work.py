@@ -46,8 +46,16 @@ GPU_LOOPS = "speed of a GPU in loops of its own: by analogy with gradient boosti
 
 
 def of_one_machine(cluster: Cluster) -> Cluster:
-    """Return a cluster whose device is all processors of a node, which a fit uses together; others as they are."""
+    """Return a cluster whose device is all processors of a node, which a fit uses together; others as they are.
+
+    A device that shares the memory of its machine has all of that, as the data of a fit lie there.
+    """
     device, sockets = cluster.device, int(cluster.per_node)
+    if device.shared_bytes is not None:
+        whole = replace(device, memory_bytes=device.shared_bytes)
+        whole = whole.with_provenance(device.known["bandwidth"], "memory_bytes")
+        others = (assumed for assumed in cluster.assumed if assumed not in device.assumptions())
+        return replace(cluster, device=whole, assumed=(*whole.assumptions(), *others))
     if not device.is_processor or sockets == 1 or float(np.max(cluster.devices)) != sockets:
         return cluster
     machine = replace(
@@ -82,14 +90,15 @@ def classical_work(
 ) -> Work:
     """Return one fit of a settled plan as neutral work, as one step; ``efficiency`` is that of products in the plan."""
     device, on_cpu = cluster.device, cluster.device.is_processor
+    in_place = on_cpu or not device.has_own_memory
     rates = fit_rates(spec, family, device, catalog, efficiency)
     fit = fit_of(spec, rates)
-    operators = fit.operators if on_cpu else (*fit.operators, _transfer(fit.memory["data"], device))
+    operators = fit.operators if in_place else (*fit.operators, _transfer(fit.memory["data"], device))
     process = catalog.algorithms[COMMON].bytes["process"] if on_cpu else device.efficiency.context_bytes
     return Work(
         facts=ModelFacts(fit.parameters, fit.parameters, fit.inference_flops, "sample", rates.row.complexity, "rows"),
         memory=fit.memory,
-        host_bytes=0.0 if on_cpu else fit.memory["data"],
+        host_bytes=0.0 if in_place else fit.memory["data"],
         places={fit.peak: sum(fit.memory.values(), start=0.0)},
         fragmentation=0.0,
         context_bytes=context_bytes(process, 0.0, 0.0),

@@ -9,6 +9,7 @@ from dataclasses import replace
 from capacity_tui.engine.catalog import Catalog, Plain, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_named
@@ -31,6 +32,9 @@ _UNKNOWN, _LEAVE_OUT = "an option that no tool known here has", "leave it out, o
 _HINT = "write it into a file of options of its tool, and name that file"
 WHOLE_BITS = ("full bf16", "full fp16")
 _TASKS = (TRAIN, INFER)
+_RECKONED = re.compile(r"\d[\d.]*b?(?: ?[x×*+] ?\d[\d.]*b?)+ ?= ?[~≈]?\d[\d.]* ?[gt]b", re.IGNORECASE)
+_LONGEST_CALCULATION = 10  # Words of it
+_FARTHEST_VERB = 3  # Words between it and one that takes it, as in ``requires about 7 x 4``
 _LEFT_OPEN = ("-1", AUTO)
 _BATCHES = frozenset({Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH, Key.INFERENCE_BATCH})
 
@@ -262,3 +266,13 @@ class OptionWords(UnknownWords):
                 yield Meaning(f"{path.rpartition('.')[2]} {value}", {path: value})
             else:
                 yield settings.field_value(path, text, FINETUNE)
+
+    def _calculation(self, index: int) -> tuple[int, Meaning] | None:
+        """Leave out what a line reckons by itself, as ``7 x 4 x 4 = 112 GB``."""
+        spans = range(min(_LONGEST_CALCULATION, len(self._tokens) - index), 0, -1)
+        few = next((few for few in spans if _RECKONED.fullmatch(self._span(index, few))), 0)
+        before = {key_of(token.text) for token in self._tokens[max(index - _FARTHEST_VERB, 0) : index]}
+        names_hardware = any(hardware.named_hardware(token.text, self._catalog) for token in self._tokens)
+        if not few or not (names_hardware or before & vocabulary().measured["memory"]):
+            return None  # what a machine has together, as cluster: 4 * 80 = 320GB
+        return few, Meaning(why=f"left out: {self._span(index, few)}, reckoned; a plan counts its memory itself")

@@ -148,7 +148,12 @@ class _Line(TrainingWords):
             for at in range(first, first + count)
             if meaning.values.keys() - {TASK, METHOD} or (meaning.words and not meaning.values)
         }
-        questions = Questions(self._text, self._tokens, self._task, named, counted).all()
+        questions = [*Questions(self._text, self._tokens, self._task, named, counted).all()]
+        if self._values.get(hardware.NAME) in self._catalog.instances:  # how many g5.xlarge instances
+            boxes = {f"{box}s" for box in vocabulary().boxes}
+            of_boxes = [one for one in questions if not boxes.isdisjoint(one.words.split())]
+            replicas = [one for one in of_boxes if one.field == Key.PARALLELISM_DP]
+            questions = [replace(one, field=hardware.DEVICES) if one in replicas else one for one in questions]
         self._questions = (*questions, *self._purchases)
         limits = tuple(self._limits.values())
         asked = asked_of(self._questions, self._tokens, named, self._task, self._loaded(), limits)

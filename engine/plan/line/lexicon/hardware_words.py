@@ -354,7 +354,7 @@ def _row_named(name: str, catalog: Catalog) -> Row | None:
     bare = (f"{line} {name}" for line in vocabulary().product_lines if _BARE_NAME.fullmatch(name))
     usual = plural if name.casefold() in vocabulary().plurals and name.endswith("s") else ""
     names = (usual, name, *bare, _SUPER.sub(" super", name), plural, portable)
-    for tried in (*names, name.replace(" ", "."), sized, *clouds, *inside):
+    for tried in (*names, name.replace(" ", "."), name.replace("-", ".", 1), sized, *clouds, *inside):
         for table in tables if key_of(tried) else ():
             row_id = table.find_id(tried)
             if row_id is not None:

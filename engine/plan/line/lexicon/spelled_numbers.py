@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import find_known_model
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, named_model
+from capacity_tui.engine.plan.line.lexicon.processor_words import nearest_processor, numbered_processor
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_in, times_scale
 from capacity_tui.engine.plan.line.lexicon.setting_words import IMAGE_SIZE
 from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token
@@ -138,7 +140,10 @@ def with_memory_speeds(tokens: list[Token], catalog: Catalog) -> list[Token]:
     As in ``ddr5-4800``, ``DDR4 @ 3200 MHz`` and ``dual channel``; those of a picture stay.
     """
     keys, memories = [key_of(token.text) for token in tokens], vocabulary().ram
-    if memories.isdisjoint(keys) and not any(_MEMORY.fullmatch(token.text) for token in tokens):
+    is_named = any(_MEMORY.fullmatch(token.text) for token in tokens) or not memories.isdisjoint(keys)
+    names = (*(token.text for token in tokens), *(f"{one.text} {another.text}" for one, another in pairwise(tokens)))
+    is_named |= any(numbered_processor(name, catalog) or nearest_processor(name, catalog) for name in names)
+    if not is_named:  # but epyc 9654 8 channels
         return tokens
     made: list[Token] = []
     for token, after in zip(tokens, (*keys[1:], ""), strict=True):

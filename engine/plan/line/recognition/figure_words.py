@@ -112,7 +112,7 @@ class FigureWords(NamedWords):
             stores: words before it that it is of: disks of a memory, supplies of watts.
         """
         is_memory = hardware.MEMORY in (hardware.figures_of(self._tokens[index].text) or {})
-        words = next((few for few in (1, 2) if self._span(index + 1, few) in ("of", "out of")), 0)
+        words = next((few for few in (1, 2) if key_of(self._span(index + 1, few)) in vocabulary().of_something), 0)
         part = words + 1 if words and hardware.figures_of(self._word(index + words + 1)) is not None else 0
         is_measured = any(self._is_measured(at, "memory") for at in {index, index + part})
         is_measured = is_memory and (is_measured or self._is_fraction(index))
@@ -142,10 +142,10 @@ class FigureWords(NamedWords):
         named = [(at, at + count) for at, (count, taken) in self._taken.items() if hardware.NAME in taken.values]
         between = [range(end, index) if end <= index else range(index + 1, start) for start, end in named]
         words, nouns = vocabulary(), self._nouns_of(index)
-        plain = words.fillers | words.adjectives | _MEMORY | {"vram"}
+        plain = words.fillers | words.adjectives | _MEMORY | words.card_memory
         is_joint = {at: key_of(self._span(at, 1)) in plain and not self._is_apart(at - 1) for at in chain(*between)}
         is_adjacent = any(all(map(is_joint.get, places)) for places in between)
-        is_named = any(noun.endswith(("vram", *_MEMORY)) or noun in words.left_over for noun in nouns)
+        is_named = any(noun in words.card_memory | words.left_over or noun.endswith(tuple(_MEMORY)) for noun in nouns)
         return is_adjacent or is_named or self._is_before_device(index)
 
     def _is_of_several(self, row: Accelerator, memory: float) -> bool:

@@ -25,13 +25,13 @@ _LAYERS_OF_ALL = re.compile(
 )
 _LAYERS_ON_CARD = re.compile(r"offload(?:ed|ing)? (\d{1,3}) layers (?:to|onto|on)(?: (?:my|the|our|a))?", re.IGNORECASE)
 _LONGEST_OF_LAYERS = 8  # Words of what says how many layers are on devices
-_FARTHEST_SHARE = 10  # Words from a time to how far something came then
 _MEMORY_RATE = re.compile(r"(\d+)(mts|ch)")  # Speed and channels of main memory, as they are read
 _LONGEST_NAME = 6  # Words that counted devices may have, as ``8 x h100 sxm 80gb``
 _GPU_CORES = re.compile(r"\b(\d{1,2})[- ](?:gpu[- ]cores?)\b|\b(\d{1,2})[- ]cores? (?:gpu|graphics)\b", re.IGNORECASE)
 _FAR = 4  # Words before a time or a memory that may say that it is wanted
 _CORES, _SOCKETS, _THREADS_OF_A_CORE = "cores", "sockets", 2
-_CARD_MEMORY, _STEP = "vram", re.compile(r"\d+/\d+")  # Of a log: 1/8 2.8G 25848/25848
+_AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
+_USABLE = f"{hardware.SPEC}.usable_memory_mib"
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
 
 
@@ -86,8 +86,11 @@ class MachineWords(RuledOutWords):
     def _of_processor(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Take sockets for so many processors, and pass over their threads: ``2 socket xeon``, ``8 cores 16 threads``.
 
-        A few processors are sockets where the one that is named has more cores, as in ``2 cpus epyc 9654``.
+        A few processors are sockets where the one that is named has more cores, as in ``2 cpus epyc 9654``. No memory
+        for a GPU that shares it says that the system sets it: ``iogpu.wired_limit_mb=0``.
         """
+        if value == "0" and amount.field(INFER) == _USABLE:
+            return Meaning(why=f"{name} 0: as the system sets it")
         row, words = self._catalog.processors.get(str(self._values.get(hardware.NAME))), vocabulary()
         if row is None or not value.isdecimal():
             return None
@@ -146,13 +149,6 @@ class MachineWords(RuledOutWords):
         amount, node = settings.amount_of(self._span(index + 2, 1)), self._span(index + 1, 1)
         return node in ("per", "a", "each") and amount == vocabulary().amounts["nodes"] and not self._is_apart(index)
 
-    def _is_device(self, index: int) -> bool:
-        """Whether a word is of devices, of their memory, or of a machine with some."""
-        key, text = key_of(self._span(index, 1)), self._span(index, 1)
-        amounts = vocabulary().amounts
-        is_named = settings.amount_of(text) in (amounts["devices"], amounts["nodes"]) or key in vocabulary().boxes
-        return is_named or hardware.named_hardware(text, self._catalog) is not None
-
     def _other_machine(self, index: int, figure: Mapping[str, float]) -> tuple[int, Meaning] | None:
         """Refuse the memory of a machine by another maker than the named device: ``DGX Spark, Mac Studio 128GB``."""
         row = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
@@ -179,37 +175,6 @@ class MachineWords(RuledOutWords):
         before = vocabulary().start_of([key_of(token.text) for token in self._tokens[:index]])
         return key_of(self._span(before - 1, 1)) if before > 0 else ""
 
-    def _is_measured(self, index: int, kind: str) -> bool:
-        """Whether a time or a memory is what something took: ``took 7 hours``, but not ``takes 2 days at most``."""
-        measured, keys = vocabulary().measured, [key_of(token.text) for token in self._tokens]
-        bounded = start = vocabulary().start_of(keys[:index])
-        if "".join(keys[max(start - 2, 0) : start]) in measured["at least"]:
-            start -= 2
-        before = {"".join(keys[max(start - few, 0) : start]) for few in (1, 2, 3) if few <= start}
-        is_used = not before.isdisjoint(measured[kind]) and not self._is_apart(start - 1, ",;?")
-        is_behind = any("".join(keys[index + 1 : index + 1 + few]) in measured[f"{kind} behind"] for few in (1, 2, 3))
-        is_used |= is_behind and measured["ahead"].isdisjoint(keys[max(start - 1, 0) : start])  # in 3 hours now
-        is_used |= kind == "time" and self._is_of_failure(start)
-        is_used |= kind == "memory" and all(_STEP.fullmatch(self._word(at)) for at in (index - 1, index + 1))
-        is_less = self._is_number_at(index) and not measured[kind].isdisjoint(keys[start:index])
-        is_used |= is_less and not self._is_in_clause(index, "due")  # 4xa100 only 19 tok/s; i need only 5, only 2 days
-        after = index if self._is_apart(index, ",;?()") else index + 2
-        few = max((few for few in (1, 2, 3) if "".join(keys[max(start - few, 0) : start]) in measured[kind]), default=0)
-        near = {*keys[max(start - _FAR, 0) : start - few], *keys[bounded:index], *keys[index + 1 : after + 1]}
-        is_wanted = bool(near & vocabulary().limiting) or self._is_in_clause(start - few, "wanted")
-        is_of_a_run = keys[index + 1 : index + 2] == ["vram"] and not self._is_device(index + 2)
-        is_other = kind == "memory" and self._is_before_device(index) and not is_of_a_run
-        return is_used and not (is_other or is_wanted or (kind == "memory" and self._is_to_have(start - 1, index)))
-
-    def _is_of_failure(self, index: int) -> bool:
-        """Whether words say that something failed then, or how far it came: ``oom after 9h``, ``7% after 9h``."""
-        measured, start = vocabulary().measured, max(index - 4, 0)
-        before = [key_of(token.text) for token in self._tokens[start:index]]
-        spans = {"".join(before[at:-1]) for at in range(len(before) - 1)}
-        far = min(index + _FARTHEST_SHARE, len(self._tokens))
-        has_failed = not spans.isdisjoint(measured["failing"]) or any(map(self._is_narrated_share, range(start, far)))
-        return before[-1:] != [] and before[-1] in measured["failing after"] and has_failed
-
     def _nodes_asked_about(self, number: str) -> Meaning | None:
         """Take nodes of which a line asks if they do for those of its plan: ``4 nodes of 8, are 2 nodes enough``."""
         size, devices = (self._values.get(path) for path in (Key.HARDWARE_PER_NODE, hardware.DEVICES))
@@ -222,48 +187,11 @@ class MachineWords(RuledOutWords):
         why = f"{nodes} of {size}: those asked about, rather than {devices // size}"
         return Meaning(nodes, {hardware.DEVICES: int(number) * size}, why)
 
-    def _is_failing(self, index: int) -> bool:
-        """Whether a word right behind others says that something failed there: ``128步报错``."""
-        is_behind = 0 < index < len(self._tokens) and not self._tokens[index - 1].ends
-        return is_behind and key_of(self._word(index)) in vocabulary().measured["failing"]
-
-    def _is_to_have(self, verb: int, index: int) -> bool:
-        """Whether a machine needs a memory, as in ``a server that needs 64gb ram``, rather than what runs on it."""
-        subject = self._subject_of(verb) if key_of(self._span(verb, 1)) in vocabulary().measured["needed"] else ""
-        is_open = hardware.NAME not in self._values and not self._has_memory_of_devices()
-        is_of_machine = is_open or key_of(self._span(index + 1, 1)) in vocabulary().ram
-        return (subject == hardware.NAME and is_of_machine) or (subject == Key.MODEL_NAME and self._asks_for_model)
-
-    def _is_in_clause(self, index: int, kind: str) -> bool:
-        """Whether a word of a kind stands before a place in its clause, as ``must`` in ``must take 2 days``."""
-        clause = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
-        words = {*range(clause, index)} - self._places_of(hardware.NAME)  # an m3 max
-        return not vocabulary().measured[kind].isdisjoint(key_of(self._span(at, 1)) for at in words)
-
-    def _is_narrated_share(self, index: int) -> bool:
-        """Whether a share of nothing stands in a clause that tells something: ``my gpu is at 100%``."""
-        words, behind = vocabulary(), key_of(self._word(index + 1))
-        plain = words.joints | words.contrasting | words.measured["share behind"] | words.ram | {"", _CARD_MEMORY}
-        is_of_noun = not self._tokens[index].ends and behind not in plain
-        if not self._word(index).endswith("%") or behind in words.of_something or is_of_noun:
-            return False
-        before = self._tokens[max(index - _FARTHEST_SHARE, 0) : index]  # what MFU is that, 46% or 24%
-        is_of_mfu = any(settings.amount_of(token.text) == words.amounts["mfu"] for token in before)
-        if is_of_mfu or behind in words.measured["share behind"]:
-            return True
-        first = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
-        last = next((at for at in range(index, len(self._tokens)) if self._tokens[at].ends), len(self._tokens))
-        narrating = words.narrating | words.measured["failing"]
-        return not narrating.isdisjoint(key_of(self._word(at)) for at in range(first, last + 1))
-
     def _is_named_before(self, index: int, names: Container[str]) -> bool:
         """Whether one of some words before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""
-        part = index - (3 if self._span(index - 2, 2) == "out of" else 2)
-        if (
-            part > 0
-            and self._word(index - 1) == "of"
-            and hardware.MEMORY in (hardware.figures_of(self._word(part)) or {})
-        ):
+        joints = (few for few in (2, 1) if key_of(self._span(index - few, few)) in vocabulary().of_something)
+        part = index - 1 - next(joints, index)
+        if part > 0 and hardware.MEMORY in (hardware.figures_of(self._word(part)) or {}):
             near = self._tokens[max(part - _FAR, 0) : part]  # my ram is at 118gb out of 128gb
             return any(key_of(token.text) in names and not token.ends for token in near)
         is_of_another = any(count > 1 and start + count == index for start, (count, _) in self._taken.items())
@@ -302,18 +230,6 @@ class MachineWords(RuledOutWords):
         places = [at for at, token in enumerate(self._tokens) if match.start() <= token.start < match.end()]
         self._taken |= {at: (1, meaning if at == places[0] else Meaning()) for at in places if self._is_free(at)}
 
-    def _has_memory_of_devices(self) -> bool:
-        """Whether a line says the memory of its devices, as ``16gb gpu``."""
-        figures = enumerate(hardware.figures_of(token.text) or {} for token in self._tokens)
-        return any(hardware.MEMORY in figure and self._is_before_device(at) for at, figure in figures)
-
-    def _is_before_device(self, index: int) -> bool:
-        """Whether what a figure is of stands behind it: ``a lora on docs, 24gb vram``, ``text, 16gb gpu``."""
-        after = self._span(index + 1, 1)
-        is_named = settings.amount_of(after) == vocabulary().amounts["devices"] or key_of(after).endswith("vram")
-        is_named |= hardware.named_hardware(after, self._catalog) is not None
-        return is_named and not self._is_apart(index)
-
     def _is_companion(self, word: str) -> bool:
         is_software = settings.named_value(word, INFER, "", self._catalog) is not None  # faster-whisper
         return not is_software and not vocabulary().companions.isdisjoint(word.casefold().split("-"))
@@ -345,6 +261,8 @@ class MachineWords(RuledOutWords):
         row, path = self._catalog.accelerators.get(str(self._values.get(hardware.NAME))), f"{hardware.SPEC}.memory_mib"
         memory = (hardware.figures_of(self._word(index)) or {}).get(hardware.MEMORY, math.inf)
         whole, words = 0 if row is None or row.kind != "gpu" else row.memory_mib or 0, vocabulary()
+        if row is not None and row.unified_memory:
+            whole, path = self._degree(path, round(whole)), _USABLE
         held = words.measured["held"]
         few = next((few for few in (2, 3, 4) if key_of(self._span(index + 1, few)) in held), 0)
         nouns = self._nouns_of(index)
@@ -389,10 +307,30 @@ class MachineWords(RuledOutWords):
         return is_known and any(one is not None and hardware.DEVICES in one.values for one in counted)
 
     def _of_gpu(self, index: int, row: Accelerator | None, meaning: Meaning) -> Meaning:
-        """Take what is called a GPU's memory, where it shares the machine's, for what it may use: ``96gb vram``."""
-        path, behind = f"{hardware.SPEC}.{hardware.MEMORY}", {key_of(self._span(index + 1, few)) for few in (1, 2)}
-        is_of_gpu = row is not None and row.unified_memory and not behind.isdisjoint(vocabulary().card_memory)
-        if not is_of_gpu or path not in meaning.values:
+        """Take what is called a GPU's memory, where it shares the machine's, for what it may use: ``96gb vram``.
+
+        So is a second memory that is called usable; any other would be that of another machine.
+        """
+        path, words = f"{hardware.SPEC}.{hardware.MEMORY}", vocabulary()
+        if row is None or not row.unified_memory or path not in meaning.values:
             return meaning
+        sizes = [(hardware.figures_of(self._word(at)) or {}).get(hardware.MEMORY, 0) for at in range(index)]
+        is_second = max(sizes, default=0) > float(str(meaning.values[path]))
+        nouns = {key_of(self._span(index + 1, few)) for few in (1, 2, 3, 4)}
+        nouns |= {key_of(self._span(index - few, few)) for few in (1, 2, 3) if is_second and few <= index}
+        is_called = not nouns.isdisjoint(words.card_memory)
+        is_called |= is_second and settings.amount_of(self._span(index + 1, 1)) == words.amounts["devices"]
+        if not is_called:
+            detail = f"{self._written(index)!r} and {max(sizes, default=0) / hardware.MIB_OF_GIB:g}GB"
+            hint = f"say {self._written(index)} for the gpu of what it may use of the memory that it shares"
+            return Meaning(fault=PlanError(f"{path} {GIVEN_TWICE}", detail, hint)) if is_second else meaning
         why = f"{self._word(index)}: what the GPU may use of the memory that it shares"
-        return Meaning(meaning.words, {f"{hardware.SPEC}.usable_memory_mib": meaning.values[path]}, why)
+        return Meaning(meaning.words, {_USABLE: meaning.values[path]}, why)
+
+    def _reached(self, row: Accelerator, figure: dict[str, float], text: str) -> Meaning | None:
+        """Return the MFU of devices that compute so much, as ``400 TFLOPs``; None where that is their peak or more."""
+        share = figure.get("bf16_tflops", 0.0) / (row.bf16_tflops or row.fp16_tflops or math.inf)
+        if not 0 < share < _AT_PEAK:
+            return None
+        why = f"{text}: {share:.0%} of the {row.bf16_tflops or row.fp16_tflops:g} TFLOP/s that {row.id} has, as MFU"
+        return Meaning(f"MFU {share:.3g}", {Key.TRAINING_MFU: f"{share:.4g}"}, why)

@@ -1,26 +1,24 @@
-"""What a line does not want: hardware that is excluded or given up, what is switched off."""
+"""What a line does not want: hardware that is excluded or given up, what is switched off, what was only measured."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 
-from capacity_tui.engine.catalog import Accelerator, key_of
+from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import QUANTIZED
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, Meaning
 from capacity_tui.engine.plan.line.recognition.line_words import LineWords
 
-_AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
-_RECKONED = re.compile(r"\d[\d.]*b?(?: ?[x×*+] ?\d[\d.]*b?)+ ?= ?[~≈]?\d[\d.]* ?[gt]b", re.IGNORECASE)
-_LONGEST_CALCULATION = 10  # Words of it
-_FARTHEST_VERB = 3  # Words between it and one that takes it, as in ``requires about 7 x 4``
+_FARTHEST_SHARE = 10  # Words from a time to how far something came then
+_FAR = 4  # Words before a time or a memory that may say that it is wanted
+_STEP = re.compile(r"\d+/\d+")  # Of a log: 1/8 2.8G 25848/25848
 _NOT_WANTED = "a line says what is wanted, not what is not"
 
 
@@ -70,35 +68,6 @@ class RuledOutWords(LineWords):
         before = (key_of(self._span(first - words, words)) for words in (1, 2, 3) if first >= words)
         return any(key in vocabulary().given_up for key in before)
 
-    def _wrapped(self, index: int, count: int, meaning: Meaning) -> Meaning:
-        """Take the engine that runs the model where another one wraps it; leave out one that is only asked about.
-
-        So are ``text-generation-webui with llama.cpp`` and ``llama.cpp gives 8 t/s, should ollama be slower``.
-        """
-        engines, path = self._catalog.engines, Key.INFERENCE_ENGINE
-        first, second = (str(values.get(path, "")) for values in (self._values, meaning.values))
-        if not first or second in ("", first):
-            return meaning
-        wrapping, text = vocabulary().run_by["wrapping"], self._span(index, count)
-        is_asked = key_of(self._span(index - 1, 1)) in vocabulary().run_by["asked about"]
-        if engines.find_id(first) == engines.find_id(second) or key_of(second) in wrapping or is_asked:
-            return Meaning(why=f"left out: {text}; the plan is of {first}")
-        joint = key_of(self._word(index - 1))
-        if key_of(first) not in wrapping or joint not in {key_of(first), *vocabulary().run_by["joining"]}:
-            return meaning
-        self._values.pop(path)
-        return replace(meaning, why=f"{text}: what {first} runs the model with")
-
-    def _calculation(self, index: int) -> tuple[int, Meaning] | None:
-        """Leave out what a line reckons by itself, as ``7 x 4 x 4 = 112 GB``."""
-        spans = range(min(_LONGEST_CALCULATION, len(self._tokens) - index), 0, -1)
-        few = next((few for few in spans if _RECKONED.fullmatch(self._span(index, few))), 0)
-        before = {key_of(token.text) for token in self._tokens[max(index - _FARTHEST_VERB, 0) : index]}
-        names_hardware = any(hardware.named_hardware(token.text, self._catalog) for token in self._tokens)
-        if not few or not (names_hardware or before & vocabulary().measured["memory"]):
-            return None  # what a machine has together, as cluster: 4 * 80 = 320GB
-        return few, Meaning(why=f"left out: {self._span(index, few)}, reckoned; a plan counts its memory itself")
-
     def _is_switched_off(self, index: int) -> bool:
         """Whether a word switches off what is before it: ``offload=no``, ``offload off``; not ``lora no offload``."""
         key, words = key_of(self._span(index, 1)), vocabulary()
@@ -127,10 +96,86 @@ class RuledOutWords(LineWords):
                 return True
         return False
 
-    def _reached(self, row: Accelerator, figure: dict[str, float], text: str) -> Meaning | None:
-        """Return the MFU of devices that compute so much, as ``400 TFLOPs``; None where that is their peak or more."""
-        share = figure.get("bf16_tflops", 0.0) / (row.bf16_tflops or row.fp16_tflops or math.inf)
-        if not 0 < share < _AT_PEAK:
-            return None
-        why = f"{text}: {share:.0%} of the {row.bf16_tflops or row.fp16_tflops:g} TFLOP/s that {row.id} has, as MFU"
-        return Meaning(f"MFU {share:.3g}", {Key.TRAINING_MFU: f"{share:.4g}"}, why)
+    def _is_device(self, index: int) -> bool:
+        """Whether a word is of devices, of their memory, or of a machine with some."""
+        key, text = key_of(self._span(index, 1)), self._span(index, 1)
+        amounts = vocabulary().amounts
+        is_named = settings.amount_of(text) in (amounts["devices"], amounts["nodes"]) or key in vocabulary().boxes
+        return is_named or hardware.named_hardware(text, self._catalog) is not None
+
+    def _is_measured(self, index: int, kind: str) -> bool:
+        """Whether a time or a memory is what something took: ``took 7 hours``, but not ``takes 2 days at most``."""
+        measured, keys = vocabulary().measured, [key_of(token.text) for token in self._tokens]
+        bounded = start = vocabulary().start_of(keys[:index])
+        if "".join(keys[max(start - 2, 0) : start]) in measured["at least"]:
+            start -= 2
+        before = {"".join(keys[max(start - few, 0) : start]) for few in (1, 2, 3) if few <= start}
+        is_used = not before.isdisjoint(measured[kind]) and not self._is_apart(start - 1, ",;?")
+        is_behind = any("".join(keys[index + 1 : index + 1 + few]) in measured[f"{kind} behind"] for few in (1, 2, 3))
+        is_used |= is_behind and measured["ahead"].isdisjoint(keys[max(start - 1, 0) : start])  # in 3 hours now
+        is_used |= kind == "time" and self._is_of_failure(start)
+        is_used |= kind == "memory" and all(_STEP.fullmatch(self._word(at)) for at in (index - 1, index + 1))
+        is_less = self._is_number_at(index) and not measured[kind].isdisjoint(keys[start:index])
+        is_used |= is_less and not self._is_in_clause(index, "due")  # 4xa100 only 19 tok/s; i need only 5, only 2 days
+        after = index if self._is_apart(index, ",;?()") else index + 2
+        few = max((few for few in (1, 2, 3) if "".join(keys[max(start - few, 0) : start]) in measured[kind]), default=0)
+        near = {*keys[max(start - _FAR, 0) : start - few], *keys[bounded:index], *keys[index + 1 : after + 1]}
+        is_wanted = bool(near & vocabulary().limiting) or self._is_in_clause(start - few, "wanted")
+        is_of_a_run = key_of(self._span(index + 1, 1)) in vocabulary().card_memory and not self._is_device(index + 2)
+        is_other = kind == "memory" and self._is_before_device(index) and not is_of_a_run
+        return is_used and not (is_other or is_wanted or (kind == "memory" and self._is_to_have(start - 1, index)))
+
+    def _is_of_failure(self, index: int) -> bool:
+        """Whether words say that something failed then, or how far it came: ``oom after 9h``, ``7% after 9h``."""
+        measured, start = vocabulary().measured, max(index - 4, 0)
+        before = [key_of(token.text) for token in self._tokens[start:index]]
+        spans = {"".join(before[at:-1]) for at in range(len(before) - 1)}
+        far = min(index + _FARTHEST_SHARE, len(self._tokens))
+        has_failed = not spans.isdisjoint(measured["failing"]) or any(map(self._is_narrated_share, range(start, far)))
+        return before[-1:] != [] and before[-1] in measured["failing after"] and has_failed
+
+    def _is_failing(self, index: int) -> bool:
+        """Whether a word right behind others says that something failed there: ``128步报错``."""
+        is_behind = 0 < index < len(self._tokens) and not self._tokens[index - 1].ends
+        return is_behind and key_of(self._word(index)) in vocabulary().measured["failing"]
+
+    def _is_to_have(self, verb: int, index: int) -> bool:
+        """Whether a machine needs a memory, as in ``a server that needs 64gb ram``, rather than what runs on it."""
+        subject = self._subject_of(verb) if key_of(self._span(verb, 1)) in vocabulary().measured["needed"] else ""
+        is_open = hardware.NAME not in self._values and not self._has_memory_of_devices()
+        is_of_machine = is_open or key_of(self._span(index + 1, 1)) in vocabulary().ram
+        return (subject == hardware.NAME and is_of_machine) or (subject == Key.MODEL_NAME and self._asks_for_model)
+
+    def _is_in_clause(self, index: int, kind: str) -> bool:
+        """Whether a word of a kind stands before a place in its clause, as ``must`` in ``must take 2 days``."""
+        clause = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
+        words = {*range(clause, index)} - self._places_of(hardware.NAME)  # an m3 max
+        return not vocabulary().measured[kind].isdisjoint(key_of(self._span(at, 1)) for at in words)
+
+    def _is_narrated_share(self, index: int) -> bool:
+        """Whether a share of nothing stands in a clause that tells something: ``my gpu is at 100%``."""
+        words, behind = vocabulary(), key_of(self._word(index + 1))
+        plain = words.joints | words.contrasting | words.measured["share behind"] | words.ram | words.card_memory | {""}
+        is_of_noun = not self._tokens[index].ends and behind not in plain
+        if not self._word(index).endswith("%") or behind in words.of_something or is_of_noun:
+            return False
+        before = self._tokens[max(index - _FARTHEST_SHARE, 0) : index]  # what MFU is that, 46% or 24%
+        is_of_mfu = any(settings.amount_of(token.text) == words.amounts["mfu"] for token in before)
+        if is_of_mfu or behind in words.measured["share behind"]:
+            return True
+        first = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
+        last = next((at for at in range(index, len(self._tokens)) if self._tokens[at].ends), len(self._tokens))
+        narrating = words.narrating | words.measured["failing"]
+        return not narrating.isdisjoint(key_of(self._word(at)) for at in range(first, last + 1))
+
+    def _has_memory_of_devices(self) -> bool:
+        """Whether a line says the memory of its devices, as ``16gb gpu``."""
+        figures = enumerate(hardware.figures_of(token.text) or {} for token in self._tokens)
+        return any(hardware.MEMORY in figure and self._is_before_device(at) for at, figure in figures)
+
+    def _is_before_device(self, index: int) -> bool:
+        """Whether what a figure is of stands behind it: ``a lora on docs, 24gb vram``, ``text, 16gb gpu``."""
+        after, words = self._span(index + 1, 1), vocabulary()
+        is_named = settings.amount_of(after) == words.amounts["devices"] or key_of(after) in words.card_memory
+        is_named |= hardware.named_hardware(after, self._catalog) is not None
+        return is_named and not self._is_apart(index)

@@ -343,3 +343,22 @@ class TakenWords(MachineWords):
         glued = settings.glued(text) or (text if is_last or text != self._tokens[index].text else "",)
         names = (glued[0], self._span(max(index - 1, 0), 2), self._span(index, 2))
         return any(settings.is_degree(path) for name in names for path in fields.get(key_of(name), ()))
+
+    def _wrapped(self, index: int, count: int, meaning: Meaning) -> Meaning:
+        """Take the engine that runs the model where another one wraps it; leave out one that is only asked about.
+
+        So are ``text-generation-webui with llama.cpp`` and ``llama.cpp gives 8 t/s, should ollama be slower``.
+        """
+        engines, path = self._catalog.engines, Key.INFERENCE_ENGINE
+        first, second = (str(values.get(path, "")) for values in (self._values, meaning.values))
+        if not first or second in ("", first):
+            return meaning
+        wrapping, text = vocabulary().run_by["wrapping"], self._span(index, count)
+        is_asked = key_of(self._span(index - 1, 1)) in vocabulary().run_by["asked about"]
+        if engines.find_id(first) == engines.find_id(second) or key_of(second) in wrapping or is_asked:
+            return Meaning(why=f"left out: {text}; the plan is of {first}")
+        joint = key_of(self._word(index - 1))
+        if key_of(first) not in wrapping or joint not in {key_of(first), *vocabulary().run_by["joining"]}:
+            return meaning
+        self._values.pop(path)
+        return replace(meaning, why=f"{text}: what {first} runs the model with")
