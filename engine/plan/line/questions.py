@@ -175,9 +175,9 @@ def asked_of(
         solve = _solved(kind, DEVICES if field == _REPLICAS and is_open else field, values)
         if solve and (limits or solve not in LENGTHS):
             is_least = solve == HARDWARE and not vocabulary().sizes_asked[SMALLEST].isdisjoint(question.words.split())
-            wanted = Figure.MEMORY_CAPACITY_BYTES if is_least else goal
-            # Of models the largest is asked for.
-            return Asked(solve, limits, "" if solve == MODEL else wanted, question.words, clouds_in(tokens))
+            is_most = solve == MODEL or (kind in (MANY, MOST) and solve not in (HARDWARE, DEVICES, _REPLICAS))
+            wanted = "" if is_most else Figure.MEMORY_CAPACITY_BYTES if is_least else goal
+            return Asked(solve, limits, wanted, question.words, clouds_in(tokens))
     if task == TRAIN and MODEL in values and HARDWARE in values and limits and values.keys().isdisjoint(LENGTHS):
         return Asked(Key.TRAINING_TOKENS, limits, "", "how many tokens keep the limits")
     if HARDWARE in values and task == INFER and _offloads(tokens, values):

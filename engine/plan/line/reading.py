@@ -285,6 +285,7 @@ class _Line(TrainingWords):
         ruled_out = self._ruled_out(index)
         counted = (
             ruled_out
+            or self._dimensions(index)
             or self._share_first(index)
             or self._cache(index)
             or self._some_data(index)
@@ -379,11 +380,13 @@ class _Line(TrainingWords):
             written = self._written_range(index, count)
             is_range = written and meaning.words and meaning.fault is None
             larger = f"{written}: planned for the larger ({meaning.words})" if is_range else ""
-            sources = (
-                (self._text[token.start : token.end], token.text) for token in self._tokens[index : index + count]
-            )
+            tokens = self._tokens[index : index + count]
+            sources = [(self._text[token.start : token.end], token.text) for token in tokens]
             vague = "; ".join(f"{some}: {meaning.words}" for source in sources if (some := vague_number(*source)))
-            why = "; ".join(filter(None, (larger, vague if meaning.words else "", meaning.why)))
+            slips = "; ".join(
+                f"{self._slips[text]}: {text} is the nearest" for _, text in sources if text in self._slips
+            )
+            why = "; ".join(filter(None, (larger, vague if meaning.words else "", slips, meaning.why)))
             yield Word(self._text[first.start : last.end], first.start, last.end, replace(meaning, why=why))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, key_of
@@ -17,6 +18,7 @@ from capacity_tui.engine.units import parse_count
 
 _OF_A_KIND, _FEATURES = "features of categories", f"{OWN_PARAMETERS}p"
 _ENGINE = "colocate"  # What is said of one that answers of a training come from
+_DIMENSIONS = re.compile(r"(\d+) ?d", re.IGNORECASE)
 _MEAN_LENGTH, _PROMPT, _ANSWER = "mean length", "prompt", "answer"
 _PROMPTS = (_PROMPT, "tokens in")  # What counts the tokens of one
 _DEGREES = frozenset({Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_DP})  # What an engine may have too
@@ -158,6 +160,19 @@ class SampleWords(BatchWords):
             return super()._bare_number(index)
         meaning = settings.field_value(path, text, self._task, "samples")
         return replace(meaning, why=f"{text}: samples")
+
+    def _dimensions(self, index: int) -> tuple[int, Meaning] | None:
+        """Take days that limit nothing for the dimensions of what a fit reads: ``kmeans 10m x 768d``, ``1000 d``."""
+        spans = (self._span(index, few) for few in (2, 1) if _FEATURES not in self._values)
+        match = next(filter(None, map(_DIMENSIONS.fullmatch, spans)), None)
+        if match is None or not (self._task == FIT or " " in match[0]):
+            before = (taken.values for at, (count, taken) in self._taken.items() if at + count == index)
+            is_unit = self._word(index).casefold() == "d" and any(_FEATURES in values for values in before)
+            return (1, Meaning()) if is_unit else None  # 1m x 1000 d
+        few = len(match[0].split())
+        if self._task != FIT:
+            return few, Meaning(why=f"left out: {match[0]}; a model has vectors as long as its own")
+        return few, settings.counted(vocabulary().amounts["dim"], match[1], FIT, self._model)
 
     def _has_target(self) -> bool:
         """Whether the model of the line reads one sequence and writes another."""

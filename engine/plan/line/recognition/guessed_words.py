@@ -235,8 +235,9 @@ class GuessedWords(DerivedValues):
         is_part |= index + 1 == len(self._tokens) and key_of(self._span(index - 1, 1)) in _ON and text.isdecimal()
         is_part |= is_of_one and text[-1] in "kK" and path in self._values  # seq 8192, 16k h100
         if is_part and hardware.NAME in self._values and hardware.DEVICES not in self._values:
-            devices = parse_count(text)  # h200 for llama 405b, does it fit on 2?
-            return Meaning(f"{devices} devices", {hardware.DEVICES: devices}, f"{text}: devices")
+            machine = self._catalog.instances.get(str(self._values[hardware.NAME]))
+            devices = parse_count(text) * (1 if machine is None else machine.sold_devices)
+            return Meaning(f"{devices} devices", {hardware.DEVICES: devices}, f"{text}: {devices} devices")
         # Behind the length of a sequence it is the length of the job, as in ``4k 1B``.
         named = [(at + count, taken) for at, (count, taken) in self._taken.items() if models.MODEL in taken.values]
         if text[-1] in "bB" and (meaning := self._second_size(index, named, path)) is not None:

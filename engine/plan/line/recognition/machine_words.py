@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Container, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from capacity_tui.engine.catalog import Accelerator, key_of
 from capacity_tui.engine.errors import PlanError
@@ -140,7 +141,13 @@ class MachineWords(RuledOutWords):
     def _without_size_of_nodes(self, meaning: Meaning) -> Meaning:
         """Take devices of a memory beside nodes that have as many for these, as in ``96 DGX A100 (8x40G)``."""
         size, values = self._values.get(Key.HARDWARE_PER_NODE), dict(meaning.values)
-        if size and hardware.NAME in self._values.keys() - values.keys() and values.get(hardware.DEVICES) == size:
+        is_bare = values.keys().isdisjoint({hardware.NAME, Key.HARDWARE_PER_NODE})
+        if size and is_bare and hardware.NAME in self._values and values.get(hardware.DEVICES) == size:
+            values.pop(hardware.DEVICES)
+        nodes, pairs = vocabulary().amounts["nodes"], pairwise(token.text for token in self._tokens)
+        counted = (int(number) for number, noun in pairs if number.isdecimal() and settings.amount_of(noun) == nodes)
+        wholes = {few * self._degree(hardware.DEVICES) for few in counted if few > 1}
+        if is_bare and values.get(hardware.DEVICES) in wholes:  # 32 gpus, 4 nodes of 8 a100
             values.pop(hardware.DEVICES)
         return replace(meaning, values=values)
 

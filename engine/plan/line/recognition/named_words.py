@@ -42,6 +42,7 @@ class NamedWords(CountedWords):
     def __init__(self, text: str, catalog: Catalog) -> None:
         super().__init__(text, catalog)
         self._mended: dict[str, str] = {}
+        self._slips: dict[str, str] = {}  # words beside a number, by what they are read as
         self._tokens = [replace(token, text=without_release(token.text, catalog)) for token in self._tokens]
         modules = ((at, _MODULE.fullmatch(token.text)) for at, token in enumerate(self._tokens))
         for at, module in modules:
@@ -69,6 +70,7 @@ class NamedWords(CountedWords):
             is_plain = is_near_filler(token.text) and meant not in vocabulary().fillers  # but 10 usres
             is_other = meant is None or is_plain or task_named(token.text) is not None
             if meant is not None and not is_other and not self._thing(token.text, 1):
+                self._slips[meant] = token.text
                 self._tokens[index] = Token(meant, token.start, token.end)
 
     # Names
