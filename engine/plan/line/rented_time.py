@@ -87,6 +87,6 @@ def _span_at(tokens: Sequence[Token], index: int) -> tuple[float, int, int] | No
     for few in (2, 1):
         key = f"per{of_a_span[1]}" if of_a_span else "".join(token.text for token in tokens[index : index + few])
         seconds = words.adverbs.get(key_of(key), 0)
-        if seconds >= _DAY and len(key) >= SHORTEST_ADVERB:
+        if seconds >= _DAY and (len(key) >= SHORTEST_ADVERB or not key.isascii()):
             return float(seconds), index, index if of_a_span else index + few - 1
     return None

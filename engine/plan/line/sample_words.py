@@ -8,12 +8,13 @@ from dataclasses import replace
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.models import find_known_model
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.batch_words import BatchWords
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
-from capacity_tui.engine.plan.line.recognition.line_words import DRAWING
+from capacity_tui.engine.plan.line.recognition.line_words import DRAWING, PIXELS
 from capacity_tui.engine.units import parse_count
 
 _OF_A_KIND, _FEATURES = "features of categories", f"{OWN_PARAMETERS}p"
@@ -192,3 +193,12 @@ class SampleWords(BatchWords):
         named = zip(self._parts_of_sequence, parts, strict=True)
         lengths = [self._pair(name, part) or Meaning() for name, part in named]
         return Meaning(", ".join(length.words for length in lengths))
+
+    def _side_at(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize the side of images right behind a sign, as ``yolo11m fps @640``, which is no number of anything."""
+        text, path = self._tokens[index].text, f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}"
+        is_side = self._text[: self._tokens[index].start].endswith("@") or self._is_before_card(index)
+        is_side &= text.isdecimal() and not int(text) % PIXELS
+        rows = (find_known_model(token.text, self._catalog) for token in self._tokens) if is_side else ()
+        is_own = any(row and settings.IMAGE_SIZE in (name for name, _, _ in row.parameters()) for row in rows)
+        return (1, Meaning(f"image {text}", {path: int(text)})) if is_own else None

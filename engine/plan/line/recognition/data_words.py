@@ -11,7 +11,6 @@ from functools import cache
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models import find_known_model
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
@@ -21,7 +20,6 @@ from capacity_tui.engine.plan.line.lexicon.similarity import data_meant
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_training, task_named, usual_listeners
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
-from capacity_tui.engine.plan.line.recognition.line_words import PIXELS
 from capacity_tui.engine.plan.line.recognition.model_details import ModelDetails
 from capacity_tui.engine.units import format_count, parse_quantity
 
@@ -85,14 +83,22 @@ class DataWords(ModelDetails):
         is_few = value.isdigit() and int(value) < _FEWEST_PICTURES and self._sees() is not None
         few = vocabulary().every["tiles"] | (_OF_PICTURES if self._task == INFER else frozenset())
         if (amount.name == _PICTURES and value.isdigit()) or (is_few and key_of(name) in few):
-            self._pictures = int(value)
-            return Meaning(f"{value} pictures a request")
+            return self._pictures_asked(value, name)
         named = [at for at, (_, taken) in self._taken.items() if models.MODEL in taken.values]
         is_open = not named or any(models.is_size(self._tokens[at].text) for at in named)
         if amount.name == _VOCABULARY and is_open:
             hint = "name the model, or give its config.json as model.config=PATH"
             return Meaning(fault=PlanError("a vocabulary of which model?", f"{value} {name}", hint))
         return super()._kept(amount, value, name)
+
+    def _pictures_asked(self, value: str, name: str) -> Meaning:
+        """Take pictures of a prompt for those that it shows, or for a batch where a network draws them."""
+        is_drawn = self._model is not None and self._model.kind == "network" and self._task == INFER
+        if is_drawn and Key.INFERENCE_BATCH not in self._values:
+            drawn = settings.field_value(Key.INFERENCE_BATCH, value, INFER)
+            return replace(drawn, why=f"{value} {name}: drawn at once, each counted as one that is asked for")
+        self._pictures = int(value)
+        return Meaning(f"{value} pictures a request")
 
     def _picture_tokens(self) -> None:
         """Read the tokens of pictures with each prompt, or in each sequence that is trained where none has a length."""
@@ -132,15 +138,6 @@ class DataWords(ModelDetails):
         edge = round(math.sqrt(math.prod(sides)))
         size = settings.field_value(f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}", str(edge), self._task)
         return replace(size, why="" if edge in sides else f"{text}: as many pixels as {edge} x {edge}")
-
-    def _side_at(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize the side of images right behind a sign, as ``yolo11m fps @640``, which is no number of anything."""
-        text, path = self._tokens[index].text, f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}"
-        is_side = self._text[: self._tokens[index].start].endswith("@") or self._is_before_card(index)
-        is_side &= text.isdecimal() and not int(text) % PIXELS
-        rows = (find_known_model(token.text, self._catalog) for token in self._tokens) if is_side else ()
-        is_own = any(row and settings.IMAGE_SIZE in (name for name, _, _ in row.parameters()) for row in rows)
-        return (1, Meaning(f"image {text}", {path: int(text)})) if is_own else None
 
     def _lengths(self, text: str) -> Meaning | None:
         """Recognize the tokens of prompts and answers, as ``2k/512`` says them."""

@@ -146,7 +146,7 @@ class MachineWords(RuledOutWords):
             values.pop(hardware.DEVICES)
         nodes, pairs = vocabulary().amounts["nodes"], pairwise(token.text for token in self._tokens)
         counted = (int(number) for number, noun in pairs if number.isdecimal() and settings.amount_of(noun) == nodes)
-        wholes = {few * self._degree(hardware.DEVICES) for few in counted if few > 1}
+        wholes = {few * self._degree(hardware.DEVICES) for few in counted if hardware.DEVICES in self._values}
         if is_bare and values.get(hardware.DEVICES) in wholes:  # 32 gpus, 4 nodes of 8 a100
             values.pop(hardware.DEVICES)
         return replace(meaning, values=values)

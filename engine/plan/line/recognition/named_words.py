@@ -12,7 +12,6 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.quantities import counted_start
 from capacity_tui.engine.plan.line.lexicon.similarity import amount_meant, is_common, is_near_filler
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_serving, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
@@ -21,16 +20,16 @@ from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, REFUSED
 from capacity_tui.engine.plan.line.questions import asks_for_nodes
 from capacity_tui.engine.plan.line.recognition.counted_words import CountedWords
 from capacity_tui.engine.plan.line.recognition.number_names import MOST_WORDS
-from capacity_tui.engine.plan.names import UNNAMED, without_release
-from capacity_tui.engine.units import parse_count
+from capacity_tui.engine.plan.line.recognition.taken_words import FULL
+from capacity_tui.engine.plan.names import without_release
 
-_FULL, _ANY_ADAPTER = "full", frozenset({"adapter", "peft", "usepeft"})
+_JOINED = re.compile(r"[+&]")  # What joins names of hardware
 _MOST_WORDS = 6  # Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``
 _MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 3 super 120b``
 _BETWEEN = frozenset({"of", "is", "to", "="})  # Words between a name and its value, as in ``attention is flash``
 _RELEASE_DATE = re.compile(r"0[1-9][0-3]\d|2[3-9](?:0[1-9]|1[0-2])")  # 0324, 2507
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}[x×]?.*", re.IGNORECASE)  # nodes with 8xh100, nodes of 8
-_HOURS, _CARD = frozenset({"hours", "hrs"}), re.compile(r"\d{3,4}[a-z]{0,2}", re.IGNORECASE)  # 920m, 9800gt
+_CARD = re.compile(r"\d{3,4}[a-z]{0,2}", re.IGNORECASE)  # 920m, 9800gt
 _SCRIPT, _MODULE = re.compile(r"[\w./~-]+\.(?:py|sh)"), re.compile(r"([a-z]+)(?:\.[a-z_]+)+")
 _NODES, _MACHINES, _OF_A_SIZE = frozenset({"node", "nodes"}), frozenset({"boxes", "servers", "machines"}), 3
 _HAVE_NONE = frozenset({Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD})
@@ -44,12 +43,22 @@ class NamedWords(CountedWords):
         self._mended: dict[str, str] = {}
         self._slips: dict[str, str] = {}  # words beside a number, by what they are read as
         self._tokens = [replace(token, text=without_release(token.text, catalog)) for token in self._tokens]
+        self._tokens = [part for token in self._tokens for part in self._parts_of(token)]
         modules = ((at, _MODULE.fullmatch(token.text)) for at, token in enumerate(self._tokens))
         for at, module in modules:
             if module is not None and settings.is_exact_value(module[1], catalog):  # python -m vllm.entrypoints.openai
                 self._tokens[at] = replace(self._tokens[at], text=module[1])
         self._mend_families()
         self._mend_amounts()
+
+    def _parts_of(self, token: Token) -> list[Token]:
+        """Return the names of hardware that a sign joins, as ``4090+3090``; other words as they are."""
+        names = _JOINED.split(token.text)
+        if len(names) == 1 or not all(hardware.named_hardware(name, self._catalog) for name in names):
+            return [token]
+        texts = [text for name in names for text in ("+", name)][1:]
+        texts = [f"{len(names)}x{names[0]}"] if len({*names}) == 1 else texts
+        return [replace(token, text=text, ends=token.ends and at + 1 == len(texts)) for at, text in enumerate(texts)]
 
     def _mend_families(self) -> None:
         """Read a slip in the name of a family of models before its version or size, as ``lama 3 8b``."""
@@ -70,7 +79,8 @@ class NamedWords(CountedWords):
             is_plain = is_near_filler(token.text) and meant not in vocabulary().fillers  # but 10 usres
             is_other = meant is None or is_plain or task_named(token.text) is not None
             if meant is not None and not is_other and not self._thing(token.text, 1):
-                self._slips[meant] = token.text
+                if not meant.startswith(key_of(token.text)):  # but caption for captions
+                    self._slips[meant] = token.text
                 self._tokens[index] = Token(meant, token.start, token.end)
 
     # Names
@@ -86,7 +96,7 @@ class NamedWords(CountedWords):
             return ruled_out
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
         is_number = settings.is_number(token.text) and self._is_counted(index)
-        is_number |= self._is_in_count(index) or self._is_version(index)
+        is_number |= self._is_in_count(index) or self._is_version(index) or self._is_in_phrase(index)
         is_number |= self._is_number_at(index) and self._is_of_name(index) and self._is_one_device(index + 1)
         is_mark = not any(map(str.isalnum, token.text))
         if is_question or is_number or is_mark or ("=" in token.text and "(" not in token.text):
@@ -111,7 +121,7 @@ class NamedWords(CountedWords):
             if meaning is not None and models.MODEL in meaning.values and self._ends_counted(index, count):
                 continue
             if meaning is not None:
-                is_guess = key_of(phrase) == _FULL and meaning.values and not self._is_trained_elsewhere(index)
+                is_guess = key_of(phrase) == FULL and meaning.values and not self._is_trained_elsewhere(index)
                 why = f"{phrase}: full fine-tuning (or say serve)" if is_guess else meaning.why
                 return count, replace(meaning, why=why)
         return self._size_first(index)
@@ -131,10 +141,11 @@ class NamedWords(CountedWords):
         figure = hardware.figures_of(self._span(index + 2, 1)) or {}
         return 2 + int(hardware.MEMORY in figure), Meaning(fault=PlanError("no such card is known", name, hint))
 
-    def _refusal(self, words: str) -> str | None:
-        """Return what to say in place of what no plan can follow; ``step 3`` is a step, and so is step3 of a model."""
-        is_step = settings.is_numbered(key_of(words)) and (" " in words or models.MODEL in self._values)
-        return None if is_step else vocabulary().refusal(words)
+    def _is_in_phrase(self, index: int) -> bool:
+        """Whether a word is one behind the first of some that set a field: ``all linear layers``."""
+        spans = ((back, few) for back in (1, 2) for few in (2, 3) if back < few and back <= index)
+        places = ((index - back, few) for back, few in spans)
+        return any(self._is_free(at, few) and self._is_phrase(self._span(at, few)) for at, few in places)
 
     def _ends_counted(self, index: int, count: int) -> bool:
         """Whether the last of some words is a number of what stands behind them, as in ``llama 70b 3 replicas``."""
@@ -146,25 +157,12 @@ class NamedWords(CountedWords):
         behind = next(self._names_behind(last), None) if is_number else None
         return behind is not None and behind.amount.is_behind
 
-    def _beneath(self, index: int) -> tuple[int, Meaning] | None:
-        """Pass over what another word of the line says in particular, as in ``pytorch fsdp`` and ``adapter: qlora``."""
-        methods = vocabulary().methods
-        named = {methods.get(key_of(token.text)) for token in self._tokens} - {None, _FULL}
-        is_any = key_of(self._tokens[index].text) in _ANY_ADAPTER
-        is_any |= settings.amount_of(self._span(index, 2).partition("=")[0]) is not None  # lora rank 64 qlora
-        if is_any and key_of(self._tokens[index].text) in methods and len(named) > 1:
-            return 1, Meaning()
-        if self._catalog.frameworks.find_id(self._tokens[index].text) != UNNAMED:
-            return None
-        others = {self._catalog.frameworks.find_id(token.text) for token in self._tokens}
-        return (1, Meaning()) if others - {None, UNNAMED} else None
-
     def _is_whole(self, index: int) -> bool:
         """Whether a method of training says that another thing is whole: ``full 128k context``, ``full fp8``.
 
         So it does beside words of serving, and before a mixture: ``deepseek-r1 full version``, ``full kimi-k2 8xh200``.
         """
-        if key_of(self._tokens[index].text) != _FULL:
+        if key_of(self._tokens[index].text) != FULL:
             return False
         keys = {key_of(token.text) for token in self._tokens}
         tasks = {meaning.values.get(TASK) for token in self._tokens if (meaning := task_named(token.text)) is not None}
@@ -188,25 +186,10 @@ class NamedWords(CountedWords):
         is_model |= any(row is None or row.experts for row in rows)
         is_called = bool(rows) or (counted is None and any(map(self._model_called, behind)))
         is_called |= not self._is_counted(index + 2) and self._model_called(self._span(index + 2, 1)) is not None
-        has_other = {vocabulary().methods.get(key, _FULL) for key in keys} != {_FULL}
+        has_other = {vocabulary().methods.get(key, FULL) for key in keys} != {FULL}
         has_other &= vocabulary().comparing.isdisjoint(keys)  # but lora or full llama 8b
         is_sized = is_called and (has_other or INFER in tasks)  # qlora of the full 70b, but full 7b 4xa100
         return is_length or is_sized or ((is_model or is_served) and not self._is_trained_elsewhere(index))
-
-    def _device_hours(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize hours that devices make up together, as in ``3072 H100 hours``."""
-        end = next((at for at in range(index + 1, index + 4) if key_of(self._span(at, 1)) in _HOURS), index)
-        is_one = end > index and not any(token.ends for token in self._tokens[index:end])  # on 4 L4s, hours?
-        number, name = self._tokens[index].text, self._span(index + 1, end - index - 1)
-        number = str(parse_count(number)) if number[-1:] in "kK" and settings.is_number(number) else number
-        match = hardware.named_hardware(f"{number} {name}".rstrip(), self._catalog) if is_one else None
-        is_asked = end > index and "?" in self._text[self._tokens[end].end :][:2]
-        is_asked |= counted_start(number) != ""  # bert on 8xV100 hours
-        if match is None or hardware.DEVICES not in match.values or is_asked:
-            return None
-        self._hours_of_devices = float(str(match.values[hardware.DEVICES]))
-        named: dict[str, object] = {hardware.NAME: match.values[hardware.NAME]}
-        return end + 1 - index, Meaning(self._span(index, end + 1 - index), named)
 
     def _configured(self, text: str) -> tuple[int, Meaning] | None:
         """Recognize what a word is set to: ``model.config=config.json``, and the name in ``gpu = 4090``.
@@ -340,6 +323,7 @@ class NamedWords(CountedWords):
             return self._named_once_more(index) if is_named else None
         others = vocabulary().fillers | vocabulary().dates  # dec is no decision tree
         is_other = self._is_setting(text) or is_common(text) or self._is_phrase(self._span(index, 2))
+        is_other |= self._is_in_phrase(index)
         if "=" in text or key_of(text) in others or is_other:
             return None  # the transformer engine is no model
         after = self._tokens[index + 1].text if self._is_free(index + 1) else ""

@@ -13,17 +13,20 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size, resembling_model
+from capacity_tui.engine.plan.line.lexicon.quantities import counted_start
 from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_of_serving, is_of_training, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, GIVEN_TWICE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.recognition.machine_words import MachineWords
-from capacity_tui.engine.units import parse_quantity
+from capacity_tui.engine.plan.names import UNNAMED
+from capacity_tui.engine.units import parse_count, parse_quantity
 
 _FARTHEST_TRIED = 3  # Words between what says that something was tried and that
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
 _NOT_WANTED = "a line says what is wanted, not what is not"
 _WEIGHTS = (".bin", ".gguf", ".safetensors")  # What names of files of weights end in
+FULL, _ANY_ADAPTER, _HOURS = "full", frozenset({"adapter", "peft", "usepeft"}), frozenset({"hours", "hrs"})
 _PACKED, _SEVERAL = "qlora", 2
 _COUNT_OR_PLURAL = re.compile(r"^\d+\s*[x×*]?\s*|s$", re.IGNORECASE)  # 8x a100, a100s
 _SIZE_IN_ID, _MEMORY = re.compile(r"-\d+gb$"), re.compile(r"\d\s?gb?\b", re.IGNORECASE)
@@ -260,7 +263,7 @@ class TakenWords(MachineWords):
         base = settings.named_value(text, FINETUNE, _PACKED, self._catalog)
         if base is None or Key.TRAINING_QUANTIZATION not in base.values:
             return None
-        if self._values.get(METHOD) == "full":
+        if self._values.get(METHOD) == FULL:
             hint = "say qlora, or leave it out"
             return Meaning(fault=PlanError("full fine-tuning trains weights of 16 bits or more", text, hint))
         self._values.pop(METHOD, None)
@@ -362,3 +365,36 @@ class TakenWords(MachineWords):
             return meaning
         self._values.pop(path)
         return replace(meaning, why=f"{text}: what {first} runs the model with")
+
+    def _refusal(self, words: str) -> str | None:
+        """Return what to say in place of what no plan can follow; ``step 3`` is a step, and so is step3 of a model."""
+        is_step = settings.is_numbered(key_of(words)) and (" " in words or Key.MODEL_NAME in self._values)
+        return None if is_step else vocabulary().refusal(words)
+
+    def _beneath(self, index: int) -> tuple[int, Meaning] | None:
+        """Pass over what another word of the line says in particular, as in ``pytorch fsdp`` and ``adapter: qlora``."""
+        methods = vocabulary().methods
+        named = {methods.get(key_of(token.text)) for token in self._tokens} - {None, FULL}
+        is_any = key_of(self._tokens[index].text) in _ANY_ADAPTER
+        is_any |= settings.amount_of(self._span(index, 2).partition("=")[0]) is not None  # lora rank 64 qlora
+        if is_any and key_of(self._tokens[index].text) in methods and len(named) > 1:
+            return 1, Meaning()
+        if self._catalog.frameworks.find_id(self._tokens[index].text) != UNNAMED:
+            return None
+        others = {self._catalog.frameworks.find_id(token.text) for token in self._tokens}
+        return (1, Meaning()) if others - {None, UNNAMED} else None
+
+    def _device_hours(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize hours that devices make up together, as in ``3072 H100 hours``."""
+        end = next((at for at in range(index + 1, index + 4) if key_of(self._span(at, 1)) in _HOURS), index)
+        is_one = end > index and not any(token.ends for token in self._tokens[index:end])  # on 4 L4s, hours?
+        number, name = self._tokens[index].text, self._span(index + 1, end - index - 1)
+        number = str(parse_count(number)) if number[-1:] in "kK" and settings.is_number(number) else number
+        match = hardware.named_hardware(f"{number} {name}".rstrip(), self._catalog) if is_one else None
+        is_asked = end > index and "?" in self._text[self._tokens[end].end :][:2]
+        is_asked |= counted_start(number) != ""  # bert on 8xV100 hours
+        if match is None or hardware.DEVICES not in match.values or is_asked:
+            return None
+        self._hours_of_devices = float(str(match.values[hardware.DEVICES]))
+        named: dict[str, object] = {hardware.NAME: match.values[hardware.NAME]}
+        return end + 1 - index, Meaning(self._span(index, end + 1 - index), named)
