@@ -370,7 +370,7 @@ class _Line(TrainingWords):
         is_silent |= any(key in group for group in (words.suggests, words.queries, words.ram))
         if meaning is None and is_silent:
             meaning = _NOTHING
-        if meaning is None and key in words.remarks:
+        if meaning is None and key in words.remarks and key not in words.needs:
             meaning = _NOTHING if key in self._traits() else Meaning(why=words.remarks[key])
         return None if meaning is None else (1, meaning)
 

@@ -210,7 +210,7 @@ class GuessedWords(DerivedValues):
         like = _LIKE.fullmatch(text.casefold())  # a llama-style model
         is_known |= like is not None and like[1] in words.fillers | models.families_of_models(self._catalog)
         is_known |= key_of(text) in words.model_words and models.MODEL in self._values  # a 125M param gpt
-        return _NOTHING if is_given or is_known else None
+        return Meaning(why=words.remarks.get(key_of(text), "")) if is_given or is_known else None
 
     def _is_its_algorithm(self, word: str) -> bool:
         """Whether a word is the family of the algorithm that another word names: ``XGBoost, DaskXGBClassifier``."""
