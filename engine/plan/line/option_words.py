@@ -30,7 +30,6 @@ _FEWEST_OF_A_GROUP = 16  # Weights that share a scale
 _MARK, _BITS = "--", "bits"
 _UNKNOWN, _LEAVE_OUT = "an option that no tool known here has", "leave it out, or say what it is in words"
 _HINT = "write it into a file of options of its tool, and name that file"
-WHOLE_BITS = ("full bf16", "full fp16")
 _TASKS = (TRAIN, INFER)
 _RECKONED = re.compile(r"\d[\d.]*b?(?: ?[x×*+] ?\d[\d.]*b?)+ ?= ?[~≈]?\d[\d.]* ?[gt]b", re.IGNORECASE)
 _LONGEST_CALCULATION = 10  # Words of it
@@ -145,7 +144,7 @@ class OptionWords(UnknownWords):
     def _pure_bits(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize 16 bits throughout, as ``full bf16`` says them of a network or beside a method."""
         key, others = key_of(self._span(index, 2)), [token.text for token in self._tokens]
-        if key not in map(key_of, WHOLE_BITS):
+        if key not in vocabulary().every["whole bits"]:
             return None
         del others[index : index + 2]
         is_method = any(METHOD in (task_named(other) or Meaning()).values for other in others)

@@ -18,7 +18,6 @@ from capacity_tui.engine.plan.line.recognition.line_words import DRAWING, PIXELS
 from capacity_tui.engine.units import parse_count
 
 _OF_A_KIND, _FEATURES = "features of categories", f"{OWN_PARAMETERS}p"
-_ENGINE = "colocate"  # What is said of one that answers of a training come from
 _DIMENSIONS = re.compile(r"(\d+) ?d", re.IGNORECASE)
 _MEAN_LENGTH, _PROMPT, _ANSWER = "mean length", "prompt", "answer"
 _PROMPTS = (_PROMPT, "tokens in")  # What counts the tokens of one
@@ -45,13 +44,13 @@ class SampleWords(BatchWords):
 
     def _is_of_engine(self, start: int, end: int) -> bool:
         """Whether words are of an engine before them in their clause, or behind: ``vllm (tp 2)``, ``tp 2 for vllm``."""
-        remarks, first = vocabulary().remarks, max(start - _FARTHEST_ENGINE, 0)
+        first = max(start - _FARTHEST_ENGINE, 0)
         set_before = {at for at, (_, taken) in self._taken.items() if taken.values}
         apart = [at + 1 for at in range(first, start) if at in set_before or self._tokens[at].ends]
         words = [token.text for token in self._tokens[max((first, *apart)) : start]]
         if key_of(self._word(end)) in vocabulary().joints and not self._tokens[end - 1].ends:
             words.append(self._word(end + 1))
-        return any(remarks.get(key_of(word)) == remarks[_ENGINE] for word in words)
+        return not vocabulary().every["sampling"].isdisjoint(map(key_of, words))
 
     def _pair(self, name: str, value: str, amount: Amount | None = None) -> Meaning | None:
         """Take more tokens than the model reads for those of the data beside epochs, as in ``3 epochs 100k tokens``."""
@@ -73,7 +72,8 @@ class SampleWords(BatchWords):
             self._mean_tokens = parse_count(value)
             return Meaning(f"samples of {value} tokens")
         if self._task == FINETUNE and amount.field(INFER) == Key.INFERENCE_GPU_MEMORY_UTILIZATION:
-            return Meaning(why=f"{name} {value}: {vocabulary().remarks[_ENGINE]}")
+            remark = vocabulary().remarks[next(iter(vocabulary().every["sampling"]))]
+            return Meaning(why=f"{name} {value}: {remark}")
         is_answer = amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS
         part = _ANSWER if is_answer else _PROMPT
         if (is_answer or amount.name in _PROMPTS) and (

@@ -18,7 +18,6 @@ from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, GIVEN_TWICE, TRAIN, Assumption, Meaning
-from capacity_tui.engine.plan.line.option_words import WHOLE_BITS
 from capacity_tui.engine.plan.line.recognition.derived_values import DEGREES_OF_MODEL
 from capacity_tui.engine.plan.line.sample_words import SampleWords
 from capacity_tui.engine.plan.sections import FULL
@@ -204,11 +203,10 @@ class TrainingWords(SampleWords):
 
     def _whole_bits(self) -> None:
         """Say that ``full bf16`` is taken for all weights in mixed precision, which others call pure."""
-        whole = next((name for name in WHOLE_BITS if key_of(name) in self._keys()), "")
+        spans = (self._span(at, 2) for at in range(len(self._tokens)))
+        whole = next((span for span in spans if key_of(span) in vocabulary().every["whole bits"]), "")
         if whole and self._task in (TRAIN, FINETUNE) and Key.TRAINING_MASTER_WEIGHTS not in self._values:
-            why = (
-                f"{whole}: mixed precision, with weights in 32 bits as well (or say pure {whole.removeprefix('full ')})"
-            )
+            why = f"{whole}: mixed precision, with weights in 32 bits as well (or say pure {whole.rpartition(' ')[2]})"
             self._assumed.append(Assumption(Key.TRAINING_MASTER_WEIGHTS, None, why))
 
     def _groups_of_nodes(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of
@@ -34,7 +35,6 @@ _GLUED_TIME = re.compile(r"(?:(\d+)d)?(\d+)(?::(\d\d))?h(?:(\d{1,2})(m(?:ins?)?)
 _DASHES = ("-", "–", "—")  # Between numbers, and between clauses
 _MEMORY = re.compile(r"((?:lp)?ddr[1-5]x?)[-@_ ]?(?:([1-9]\d{3,4})(?:mhz|mt/?s)?)?", re.IGNORECASE)
 _SPEED, _UNITS_OF_SPEED = re.compile(r"([1-9]\d{3,4})(mhz|mt/?s)?", re.IGNORECASE), ("mhz", "mt/s", "mts")
-_CHANNELS = re.compile(r"(\d{1,2}|[a-z]+)[- ]?ch(?:annels?)?", re.IGNORECASE)
 _CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
 _TIMES = ("x", "×", "*")
 _LAKHS = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
@@ -149,8 +149,8 @@ def with_memory_speeds(tokens: list[Token], catalog: Catalog) -> list[Token]:
     for token, after in zip(tokens, (*keys[1:], ""), strict=True):
         before, text = made[-1] if made else Token("", 0, 0), token.text.casefold()
         is_of_memory, memory = _MEMORY.fullmatch(before.text), _MEMORY.fullmatch(text)
-        speed, joined = _SPEED.fullmatch(text), not before.ends and _CHANNELS.fullmatch(f"{before.text} {text}")
-        channels = joined or _CHANNELS.fullmatch(text)
+        speed, joined = _SPEED.fullmatch(text), not before.ends and _channels().fullmatch(f"{before.text} {text}")
+        channels = joined or _channels().fullmatch(text)
         count = number_of(channels[1]) if channels and after not in vocabulary().amounts else 0  # 3 channel images
         is_speed = speed is not None and bool(speed[2]) and (after in memories or bool(is_of_memory))
         if memory is not None and memory[2]:
@@ -164,6 +164,12 @@ def with_memory_speeds(tokens: list[Token], catalog: Catalog) -> list[Token]:
         elif not (is_of_memory and text == "@") and not (before.text.endswith("mts") and text in _UNITS_OF_SPEED):
             made.append(token)
     return made
+
+
+@cache
+def _channels() -> re.Pattern[str]:
+    words = "|".join(sorted(vocabulary().every["channels"], reverse=True))
+    return re.compile(rf"(\d{{1,2}}|[a-z]+)[- ]?(?:{words})", re.IGNORECASE)
 
 
 def with_hours_of_day(tokens: list[Token]) -> list[Token]:

@@ -21,14 +21,10 @@ from capacity_tui.engine.plan.line.recognition.ruled_out_words import RuledOutWo
 from capacity_tui.engine.plan.plan import DETECTED
 from capacity_tui.engine.units import count_in_words
 
-_LAYERS_OF_ALL = re.compile(
-    r"(\d{1,3})(?:/| of | out of )\d{1,3} layers(?: (?:to|on|in) (?:the )?(?:gpu|vram|card))?", re.IGNORECASE
-)
-_LAYERS_ON_CARD = re.compile(r"offload(?:ed|ing)? (\d{1,3}) layers (?:to|onto|on)(?: (?:my|the|our|a))?", re.IGNORECASE)
-_LONGEST_OF_LAYERS = 8  # Words of what says how many layers are on devices
+_NUMBER, _LONGEST_OF_LAYERS = re.compile(r"\d{1,3}"), 5  # Words of what says how many layers are on devices
 _MEMORY_RATE = re.compile(r"(\d+)(mts|ch)")  # Speed and channels of main memory, as they are read
 _LONGEST_NAME = 6  # Words that counted devices may have, as ``8 x h100 sxm 80gb``
-_GPU_CORES = re.compile(r"\b(\d{1,2})[- ](?:gpu[- ]cores?)\b|\b(\d{1,2})[- ]cores? (?:gpu|graphics)\b", re.IGNORECASE)
+_COUNTED_CORES = re.compile(r"(\d{1,2})(\D+)")
 _FAR = 4  # Words before a time or a memory that may say that it is wanted
 _CORES, _SOCKETS, _THREADS_OF_A_CORE = "cores", "sockets", 2
 _AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
@@ -227,15 +223,19 @@ class MachineWords(RuledOutWords):
     def _cores_of_chip(self) -> None:
         """Take the chip that has so many cores for graphics: ``m1 max with 24 gpu cores``, ``60-core GPU``."""
         row = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
-        match = _GPU_CORES.search(self._text) if row is not None and row.unified_memory else None
-        if row is None or match is None:
+        every = vocabulary().every["gpu cores"]
+        places = [(at, few) for at in range(len(self._tokens)) for few in (3, 2, 1)]
+        counts = ((at, few, _COUNTED_CORES.fullmatch(key_of(self._span(at, few)))) for at, few in places)
+        named = ((at, few, match[1]) for at, few, match in counts if match and match[2] in every)
+        first, few, cores = next(named, (0, 0, ""))
+        if row is None or not row.unified_memory or not cores:
             return
-        cores, path = match[1] or match[2], re.sub(r"-\d+$", "", row.id)
-        meaning = Meaning() if f"{path}-{cores}" in self._catalog.accelerators else Meaning(why=f"left out: {match[0]}")
-        if not meaning.why:
-            self._rename(hardware.NAME, f"{path}-{cores}")
-        places = [at for at, token in enumerate(self._tokens) if match.start() <= token.start < match.end()]
-        self._taken |= {at: (1, meaning if at == places[0] else Meaning()) for at in places if self._is_free(at)}
+        path, meaning = re.sub(r"\d+$", cores, row.id), Meaning(why=f"left out: {self._span(first, few)}")
+        if path in self._catalog.accelerators:
+            self._rename(hardware.NAME, path)
+            meaning = Meaning()
+        own = range(first, first + few)
+        self._taken |= {at: (1, meaning if at == first else Meaning()) for at in own if self._is_free(at)}
 
     def _is_companion(self, word: str) -> bool:
         is_software = settings.named_value(word, INFER, "", self._catalog) is not None  # faster-whisper
@@ -243,13 +243,15 @@ class MachineWords(RuledOutWords):
 
     def _layers_of_all(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how many layers are on devices: ``27/33 layers``, ``offload 20 layers to my 4090``."""
+        every, named = vocabulary().every, self._places_of(hardware.NAME)
         spans = range(min(_LONGEST_OF_LAYERS, len(self._tokens) - index), 1, -1) if self._task == INFER else ()
         for few in spans:
-            match = _LAYERS_OF_ALL.fullmatch(self._span(index, few))
-            if match is None and index + few in self._places_of(hardware.NAME):
-                match = _LAYERS_ON_CARD.fullmatch(self._span(index, few))
-            if match is not None:
-                return few, settings.field_value(Key.INFERENCE_GPU_LAYERS, match[1], INFER)
+            span = self._span(index, few)
+            key, end = _NUMBER.sub("#", key_of(span)), index + few
+            end += int(key_of(self._span(end, 1)) in vocabulary().single | vocabulary().owned)  # to my 4090
+            if key in every["layers on devices"] or (end in named and key in every["layers to a device"]):
+                number = _NUMBER.findall(span)[0]
+                return few, settings.field_value(Key.INFERENCE_GPU_LAYERS, number, INFER)
         return None
 
     def _is_fraction(self, index: int) -> bool:
