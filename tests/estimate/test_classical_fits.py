@@ -292,3 +292,14 @@ def test_a_fit_uses_all_sockets_of_a_machine() -> None:
     assert 0.5 < seconds(two) / seconds(one) < 0.95
     assert two.plan.model.spec["n_jobs"] == 2 * one.plan.model.spec["n_jobs"]
     assert not any(note.code == "one_device" for note in two.estimate.warnings)
+
+
+def test_a_fit_uses_all_memory_that_a_gpu_shares_and_all_sockets_of_a_server() -> None:
+    fits = fitted("xgboost_like", "apple-m2-max-38", n=1_000_000, p=20).estimate
+    serves = estimate_plan(
+        plan_from_data({"model": {"name": "llama-3.2-1b"}, "task": "infer", "hardware": {"name": "apple-m2-max-38"}})
+    )
+    assert fits.memory.capacity_bytes > serves.estimate.memory.capacity_bytes
+    assert not fits.memory.host_bytes
+    two = {"hardware": {"name": "xeon-8480", "devices": 2}, "model": {"name": "kmeans"}}
+    assert estimate_plan(plan_from_data(two)).estimate.basis.devices == "2 x xeon-8480"

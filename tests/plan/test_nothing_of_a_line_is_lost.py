@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from capacity_tui.engine.plan.line import read_line, vocabulary
+from capacity_tui.engine.plan.line import read_line, rented_time, vocabulary
 from capacity_tui.engine.solve import plan_of_line
 
 LINES = (
@@ -279,3 +279,31 @@ def test_what_was_tried_is_said_to_be_planned_for(text: str) -> None:
 def test_a_task_that_was_tried_is_no_setting() -> None:
     line = read_line("i tried to serve llama-3.1-8b awq on a 4090")
     assert not any("tried" in entry.why for entry in line.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("llama 8b h100 10 usres", "usres: users is the nearest"),
+        ("llama 70b m3 max 128gb iogpu.wired_limit_mb=0", "iogpu.wired_limit_mb 0: as the system sets it"),
+        ("bge-m3 embed 1m docs 1024 d a100", "left out: 1024 d; a model has vectors as long as its own"),
+    ],
+)
+def test_a_slip_and_what_changes_nothing_are_said(text: str, said: str) -> None:
+    assert said in read_line(text).guesses
+
+
+def test_a_word_that_only_resembles_a_span_is_no_bill() -> None:
+    """A year is ``y`` too, and ``an y`` is no year."""
+    used = rented_time("is there any way to serve llama-2-70b on 8 a100")
+    assert used == rented_time("is there a way to serve llama-2-70b on 8 a100")
+    assert used != rented_time("yearly cost to serve llama-2-70b on 8 a100")
+
+
+@pytest.mark.parametrize(
+    "words", ["rent 8xh100 for 3 days at $2.49/hr each, how many tokens", "8xh100 budget $5000, max tokens"]
+)
+def test_the_most_that_a_budget_pays_for_is_asked_for_not_the_cheapest(words: str) -> None:
+    asked = read_line(f"train 7b {words}").asked
+    assert asked is not None
+    assert (asked.solve, asked.goal) == ("training.tokens", "")

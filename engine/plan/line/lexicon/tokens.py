@@ -63,7 +63,6 @@ _LANES = re.compile(
 )
 """Generation and lanes of a bus, which say nothing: ``pcie 4.0 x16``."""
 _OF_A_NODE = re.compile(r"\b(nodes|servers|machines|hosts),? each (?:with|of|having|has) (?=\d)", re.IGNORECASE)
-
 _FEWEST = re.compile(r"\bmin tokens\b", re.IGNORECASE)  # No minutes
 _MACHINE = re.compile(
     r"(?<=\b[dh]gx)-(?=[a-z]\d)|-(?=nvl\d\d)|\bnvidia (?=[dh]gx\b)|(?<![\w.-])(?P<sum>US(?:D| ?\$) ?)(?=\d)"
@@ -164,10 +163,11 @@ def split(text: str) -> list[Token]:
             if joined is not None:
                 tokens.append(Token(joined, at, at + len(plain), plain != part))
                 continue  # a 90-minute podcast
-            if counted is not None and key_of(counted[2]) in words.amounts:
+            if counted is not None and (noun := key_of(counted[2])) in words.amounts:
                 amount = words.amounts.get(key_of(tokens[-2].text)) if len(tokens) > 1 else None
                 is_named = (amount is not None and not amount.is_behind) or _in_table(tokens)  # batch 16 640px
                 is_counted = bool(tokens) and not is_named and not tokens[-1].ends and _is_count(tokens[-1].text)
+                is_counted = is_counted and (noun not in words.every["channels"] or tokens[-1].text[-1].isalpha())
                 before = len(tokens) - int(is_counted)
                 if before < len(tokens):
                     tokens[-1] = replace(tokens[-1], text=tokens[-1].text.removesuffix("x"))  # 1000x 8k-token texts

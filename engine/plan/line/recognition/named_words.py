@@ -78,6 +78,8 @@ class NamedWords(CountedWords):
             meant = amount_meant(token.text) if is_adjacent and not self._is_setting(token.text) else None
             is_plain = is_near_filler(token.text) and meant not in vocabulary().fillers  # but 10 usres
             is_other = meant is None or is_plain or task_named(token.text) is not None
+            names = (self._span(index - 1, few) for few in (3, 2) if index and not is_other)
+            is_other |= any(self._thing(name, len(name.split())) for name in names)  # qwen2 audio 7b
             if meant is not None and not is_other and not self._thing(token.text, 1):
                 if not meant.startswith(key_of(token.text)):  # but caption for captions
                     self._slips[meant] = token.text
