@@ -257,6 +257,7 @@ def _overrides(spec: Mapping[str, object]) -> dict[str, float]:
 def _overridden(device: Device, spec: Mapping[str, float]) -> Device:
     peaks = dict(device.peaks)
     memory = min((spec[key] for key in ("usable_memory_mib", "memory_mib") if key in spec), default=None)
+    is_whole = "memory_mib" in spec and device.shared_bytes is not None
     for key, value in spec.items():
         group, _, kind = SPEC_FIGURES[key].partition(".")
         if group == "peaks":
@@ -265,6 +266,7 @@ def _overridden(device: Device, spec: Mapping[str, float]) -> Device:
         device,
         peaks=peaks,
         memory_bytes=memory * MIB if memory is not None else device.memory_bytes,
+        shared_bytes=spec["memory_mib"] * MIB if is_whole else device.shared_bytes,
         bandwidth=spec["bandwidth_gbs"] * 1e9 if "bandwidth_gbs" in spec else device.bandwidth,
         link_bandwidth=spec["link_gbs"] * 1e9 if "link_gbs" in spec else device.link_bandwidth,
         host_bandwidth=spec["host_gbs"] * 1e9 if "host_gbs" in spec else device.host_bandwidth,
