@@ -118,8 +118,8 @@ def test_sizes_joined_to_one_name_are_refused_or_compared():
 
 
 def test_features_of_words_are_asked_for():
-    remarks = read_line("tf-idf + logistic regression on 5M docs, 8 vcpu").remarks
-    assert any("tf-idf" in remark and "features 50000" in remark for remark in remarks)
+    faults = read_line("tf-idf + logistic regression on 5M docs, 8 vcpu").faults
+    assert any("tf-idf" in fault.title and "features 50000" in str(fault.hint) for fault in faults)
 
 
 def test_most_lines_are_understood():
