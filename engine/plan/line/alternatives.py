@@ -11,7 +11,6 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
-from capacity_tui.engine.plan.line.clauses import REPORTED
 from capacity_tui.engine.plan.line.compared_settings import choices, needed_or_not, says_to_compare, with_and_without
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of, named_hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size
@@ -95,7 +94,7 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
     def read(line: str) -> OneLine:
         return read_line(line, facts, is_settled=False)
 
-    if whole is None or any(REPORTED in remark for remark in whole.remarks):
+    if whole is None or whole.has_given_way:
         whole = read(text)
     lines = _compared(text, whole, facts, read)
     listed = _with_list(text, whole) if whole.faults and not lines else text
@@ -283,8 +282,9 @@ def _counts_otherwise(words: list[str], mark: int, line: OneLine) -> bool:
     """Whether a number in words behind a mark counts nothing: ``are three nodes sufficient or do i need four``."""
     at = _number_behind(words, mark)
     asks_whether = not vocabulary().sufficing.isdisjoint(key_of(word.rstrip(_ENDS)) for word in words[mark + 1 :])
-    left_out = re.compile(rf"left out: {re.escape(words[at].strip(_ENDS))}\b")  # but not 24h, as measured
-    is_left_out = any(map(left_out.match, line.remarks))
+    number = words[at].strip(_ENDS)
+    told = (word.text for word in line.words if word.meaning.why and not (word.meaning.words or word.meaning.values))
+    is_left_out = any(re.match(rf"{re.escape(number)}\b", text) for text in told)  # but not 24h, as measured
     return at > 0 and (is_left_out or (asks_whether and not words[at].strip(_ENDS).isdecimal()))
 
 
@@ -315,7 +315,7 @@ def _recounted(words: list[str], mark: int, read: Callable[[str], OneLine]) -> t
         word
         for path in paths
         for word in first.words
-        if path in word.meaning.values and word.meaning.values[path] == first.values[path]
+        if path in word.meaning.values and word.meaning.values[path] == first.values.get(path)
     )
     device = next(named, None)
     counted = before[-1] if before and at == mark + 1 else device

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon.question_words import Questions
-from capacity_tui.engine.plan.line.lexicon.similarity import is_plain
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import split
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -27,19 +25,18 @@ from capacity_tui.engine.plan.line.lexicon.words import (
     OneLine,
     Word,
 )
+from capacity_tui.engine.plan.line.posts import LATENCIES, are_plain, clauses_in, keys_of, says
 
 _NOTHING = Meaning()
 _OF_HARDWARE, _OF_LOAD = "hardware.", "inference."  # What fields begin with that only transformers have
 _OF_MACHINES = (_OF_HARDWARE, "pricing.")  # What fields of machines and their prices begin with
 _FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in ``and then to serve``
 _FEWEST_WORDS = 2  # Of a clause that tells something
-_ANSWERING = "what answers it:"
-_OPEN = "not answered:"  # What a remark on questions begins with
-REPORTED = "which is told; planned for"  # What of a line gives way to what it asks about
+_REPORTED = "which is told; planned for"  # What of a line gives way to what it asks about
+_SECOND_JOB = "left out: {}: a second job, which is a plan of its own"
 _ASKED = 2  # What a clause counts for that asks
 _IN_TIME = "time<="  # What a limit on time begins with
 _OF_HOST = frozenset({hardware.HOST_MEMORY, Key.HARDWARE_HOST})  # Where other cards go in
-_LATENCIES = frozenset({Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS})
 _OF_A_RUN = frozenset({models.MODEL, hardware.NAME, hardware.DEVICES})  # What tells one run from another
 
 Reader = Callable[[str], OneLine]
@@ -60,8 +57,7 @@ def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
 
     Where it only tells of its own, it is planned so: ``qlora 70b OOMs on my 3090, which gpu do i need?``.
     """
-    is_open = line.asked is None and any(_OPEN in remark for remark in line.remarks)
-    if not (is_open and line.has(hardware.NAME)) or any(remark.startswith(_ANSWERING) for remark in line.remarks):
+    if line.asked is not None or not line.unanswered or not line.has(hardware.NAME):
         return line
     named = [word for word in line.words if any(path.startswith(_OF_HARDWARE) for path in word.meaning.values)]
     uncounted = rest = line.text
@@ -71,7 +67,7 @@ def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
             before = before[:-1]
         rest = f"{rest[: before[-1].end] if before else ''}{rest[word.end :]}"
         uncounted = f"{uncounted[: word.start]}{_count().sub('', word.text)}{uncounted[word.end :]}"
-    places = [*_clauses(line.text)]
+    places = [*clauses_in(line.text)]
     clauses = [line.text[slice(*place)] for place in places]
     weights = _weights(clauses)
     is_counted = any(question.field == hardware.DEVICES for question in Questions(line.text, split(line.text)).all())
@@ -81,17 +77,18 @@ def with_way_to_answer(line: OneLine, read: Reader) -> OneLine:
         if other.faults or other.asked is None or other.asked.solve != path or not is_same:
             continue
         questions = (clause for weight, clause in zip(weights, clauses, strict=True) if weight == _ASKED)
-        is_outdone = any(_says(clause, "outdoing") for clause in questions)
+        is_outdone = any(says(clause, "outdoing") for clause in questions)
         own = [word for word in named if path == hardware.NAME or path in word.meaning.values]
         first = weights.index(_ASKED) if _ASKED in weights else 0  # behind it i only have a 3090 is what is there
         is_reported = all(_place_of(word, places) < first for word in own)
         # A number of those which nobody knows; and what is faster is no question for the cheapest that does it.
         if not is_reported or is_outdone or (is_counted and path == hardware.NAME):
-            return replace(line, words=(*line.words, Word.of_line(line.text, f"{_ANSWERING} {text}")))
+            return replace(line, words=(*line.words, Word.of_line(line.text, f"what answers it: {text}")))
         numbers = (_count().match(word.text) for word in own)
         left = [number[0] for number in numbers if number] if path == hardware.DEVICES else [word.text for word in own]
-        whys = (f"left out: {some.strip()}, {REPORTED} what answers {other.asked.why!r}" for some in left)
-        return replace(other, text=line.text, words=(*other.words, *(Word.of_line(line.text, why) for why in whys)))
+        whys = (f"left out: {some.strip()}, {_REPORTED} what answers {other.asked.why!r}" for some in left)
+        words = (*other.words, *(Word.of_line(line.text, why) for why in whys))
+        return replace(other, text=line.text, words=words, has_given_way=True)
     return line
 
 
@@ -100,15 +97,11 @@ def with_reports(line: OneLine) -> OneLine:
     reported = vocabulary().measured["reported"]
     if reported.isdisjoint(line.text.casefold().split()):
         return line
-    places = (place for place in _clauses(line.text) if not reported.isdisjoint(_keys(line.text[slice(*place)])))
+    places = (place for place in clauses_in(line.text) if not reported.isdisjoint(keys_of(line.text[slice(*place)])))
     words = (word for place in places for word in _words_in(line, place) if not word.meaning.why)
     settings = (word.text for word in words if word.meaning.values.keys() - {*_OF_A_RUN, TASK})
     whys = (f"{text}: as is reported, and planned for; leave it out to see the plan without" for text in settings)
     return replace(line, words=(*line.words, *(Word.of_line(line.text, why) for why in whys)))
-
-
-def _keys(clause: str) -> list[str]:
-    return [key_of(token.text) for token in split(clause)]
 
 
 def _first_job(line: OneLine, read: Reader) -> OneLine | None:
@@ -129,9 +122,7 @@ def _first_job(line: OneLine, read: Reader) -> OneLine | None:
         is_whole = first.has(models.MODEL) and (first.has(hardware.NAME) or not (has_hardware or is_contrast))
         is_other = has_hardware or has_model if is_contrast else (first.task == INFER) != (second.task == INFER)
         if is_whole and not first.faults and is_other:
-            why = f"left out: {second.text}: a second job, which is a plan of its own"
-            last = Word(second.text, joint.end, len(line.text), Meaning(why=why))
-            return replace(first, text=line.text, words=(*first.words, last))
+            return _part(line, first, read, [_SECOND_JOB.format(second.text)])
     return None
 
 
@@ -147,11 +138,7 @@ def _without_second_task(line: OneLine, read: Reader) -> OneLine | None:
             (task_named(second.text) or _NOTHING).values.get(TASK) == INFER
         )
         if is_other and not first.faults and not any(entry.key == TASK for entry in first.assumed):
-            between = line.text[joint.start : second.end]
-            why = f"left out: {between}: a second job, which is a plan of its own"
-            return replace(
-                first, text=line.text, words=(*first.words, Word(between, joint.start, second.end, Meaning(why=why)))
-            )
+            return _part(line, first, read, [_SECOND_JOB.format(line.text[joint.start : second.end])])
     return None
 
 
@@ -162,9 +149,9 @@ def without_narration(line: OneLine, read: Reader) -> OneLine | None:
     they are of another model or machine.
     """
     faulty = [word for word in line.words if _is_faulty(word, line)]
-    titles = [*map(_title, faulty)]
+    titles = [word.wrong for word in faulty]
     twice = {title.removesuffix(GIVEN_TWICE).strip() for title in titles if title.endswith(GIVEN_TWICE)}
-    clauses = [place for place in _clauses(line.text) if faulty and _is_narration(line.text[slice(*place)])]
+    clauses = [place for place in clauses_in(line.text) if faulty and _is_narration(line.text[slice(*place)])]
     repeated = [place for place in clauses if any(map(_repeats, _words_in(line, place)))]
     earlier = [place for place in clauses if any(twice & word.meaning.values.keys() for word in _words_in(line, place))]
     others = [place for place in repeated or earlier if _is_of_another_run(line.text[slice(*place)])]
@@ -204,14 +191,14 @@ def as_asked(line: OneLine, read: Reader) -> OneLine | None:
     What else is told is kept, but for how fast that was. None where clauses are on a par, or the rest is no plan.
     """
     twice = {path for word in line.words if (path := _repeated_field(word))}
-    places = [*_clauses(line.text)]
+    places = [*clauses_in(line.text)]
     weights = _weights([line.text[slice(*place)] for place in places])
     weight = {word: weights[_place_of(word, places)] for word in line.words}
     left: dict[Word, Word] = {}
     for path in twice if _ASKED in weights else ():
         of_it = (word for word in line.words if path in word.meaning.values or _repeated_field(word) == path)
         *others, asked = sorted(of_it, key=weight.__getitem__)
-        if _title(asked) == WHOSE_MEMORY and _says(line.text[slice(*places[_place_of(asked, places)])], "binding"):
+        if asked.wrong == WHOSE_MEMORY and says(line.text[slice(*places[_place_of(asked, places)])], "binding"):
             return None  # does it need 16gb: no memory that is there
         lesser = [word for word in others if weight[word] < weight[asked]]
         left |= {word: asked for word in lesser if weight[word] < 0 or word.start < asked.start}
@@ -220,8 +207,8 @@ def as_asked(line: OneLine, read: Reader) -> OneLine | None:
     for word in line.words:
         by, paths = clauses.get(_place_of(word, places)), word.meaning.values.keys()
         is_of_it = is_other and any(path.startswith(_OF_MACHINES) for path in paths - _OF_HOST)
-        is_time = bool(paths & _LATENCIES) or word.meaning.words.startswith(_IN_TIME)
-        if by is not None and is_time and _says(line.text[slice(*places[_place_of(word, places)])], "binding"):
+        is_time = bool(paths & LATENCIES) or word.meaning.words.startswith(_IN_TIME)
+        if by is not None and is_time and says(line.text[slice(*places[_place_of(word, places)])], "binding"):
             return None  # the time that a run must keep, rather than took
         if by is not None and (is_of_it or is_time):
             left.setdefault(word, by)
@@ -240,15 +227,15 @@ def as_asked(line: OneLine, read: Reader) -> OneLine | None:
     if rest.faults or not is_kept or (line.asked and not rest.asked):
         return None
     pairs = ((word.text, asked.text) for word, asked in left.items())
-    whys = (f"left out: {text}, {REPORTED} {asked}" for text, asked in pairs if text != asked)
-    return _part(line, rest, read, whys)
+    whys = (f"left out: {text}, {_REPORTED} {asked}" for text, asked in pairs if text != asked)
+    return replace(_part(line, rest, read, whys), has_given_way=True)
 
 
 def _weights(clauses: list[str]) -> list[int]:
     """Return how much each clause of a line counts: most one that asks, least one that tells of another run."""
     words, weights = vocabulary(), list[int]()
     for clause in clauses:
-        keys = _keys(clause)
+        keys = keys_of(clause)
         first = next(
             (at for at, key in enumerate(keys) if key not in words.contrasting | words.both | words.following), 0
         )
@@ -266,12 +253,6 @@ def _weights(clauses: list[str]) -> list[int]:
     return weights
 
 
-def _says(clause: str, group: str) -> bool:
-    """Whether a clause has a word of a group of those about solving, which may be of two."""
-    keys = _keys(clause)
-    return not vocabulary().solving[group].isdisjoint({*keys, *map("".join, pairwise(keys))})
-
-
 def _place_of(word: Word, places: list[tuple[int, int]]) -> int:
     """Return which of the clauses of a line a word stands in."""
     return next((at for at, (start, end) in enumerate(places) if start <= word.start < end), len(places) - 1)
@@ -279,16 +260,11 @@ def _place_of(word: Word, places: list[tuple[int, int]]) -> int:
 
 def _repeated_field(word: Word) -> str:
     """Return the field that a word says otherwise than another one; empty for others."""
-    title = _title(word)
+    title = word.wrong
     is_of_other = title == WHOSE_MEMORY  # on my 12gb card, is 24gb enough
     return (
         hardware.NAME if is_of_other else title.removesuffix(GIVEN_TWICE).strip() if title.endswith(GIVEN_TWICE) else ""
     )
-
-
-def _title(word: Word) -> str:
-    """Return what is wrong with a word; empty where nothing is."""
-    return "" if word.meaning.fault is None else word.meaning.fault.title
 
 
 def _words_in(line: OneLine, place: tuple[int, int]) -> list[Word]:
@@ -296,7 +272,7 @@ def _words_in(line: OneLine, place: tuple[int, int]) -> list[Word]:
 
 
 def _repeats(word: Word) -> bool:
-    return _title(word).endswith(GIVEN_TWICE)
+    return word.wrong.endswith(GIVEN_TWICE)
 
 
 def _bounds(line: OneLine) -> set[str]:
@@ -306,13 +282,13 @@ def _bounds(line: OneLine) -> set[str]:
 
 def _is_of_another_run(clause: str) -> bool:
     """Whether a clause tells of a run that was, or of somebody else's: ``my friend got 40 tok/s on a 3090``."""
-    keys, words = {*_keys(clause)}, vocabulary().measured
+    keys, words = {*keys_of(clause)}, vocabulary().measured
     return not keys.isdisjoint(words["other run"]) and keys.isdisjoint(words["run meant"])
 
 
 def _is_asked_back(word: Word, text: str) -> bool:
     """Whether what is wrong with a word is for who wrote it to tell: a model of no plan, a memory of who knows what."""
-    title = _title(word)
+    title = word.wrong
     return title.endswith(REFUSED) or title == OF_WHAT or (title == WHOSE_MEMORY and text.count(word.text) == 1)
 
 
@@ -323,36 +299,19 @@ def _is_faulty(word: Word, line: OneLine) -> bool:
 
 def _is_narration(clause: str) -> bool:
     """Whether a clause tells something in plain language, rather than says settings one after the other."""
-    words, keys = vocabulary(), _keys(clause)
-    named = [key for key in keys if not key[:1].isdigit()]
-    plain = [not key.isascii() or key in words.joints or is_plain(key) for key in named]
+    words, keys = vocabulary(), keys_of(clause)
     tells = not all(map(str.isascii, keys)) or not words.narrating.isdisjoint(keys)
     is_contrast = not words.contrasting.isdisjoint(keys[:1])
     asks = not words.solving["opening"].isdisjoint(keys[is_contrast : is_contrast + 1])
     asks |= clause.rstrip().endswith(("?", "？")) and not is_contrast
     asks |= not (words.comparing | words.solving["wishing"]).isdisjoint(keys)
-    return tells and not asks and len(keys) >= _FEWEST_WORDS and 2 * sum(plain) >= len(named)
-
-
-def _clauses(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the clauses of a line begin and end: at marks, and before words of contrast."""
-    start = 0
-    for mark in _clause_ends().finditer(text):
-        yield start, mark.end()
-        start = mark.end()
-    yield start, len(text)
+    return tells and not asks and len(keys) >= _FEWEST_WORDS and are_plain(keys)
 
 
 @cache
 def _count() -> re.Pattern[str]:
     """Return a number of devices before their name, as in ``8x a100`` and ``two 3090s``."""
     return re.compile(rf"^(?:\d+\s*[x×*]?|(?:{'|'.join(vocabulary().counts)})\b)\s*", re.IGNORECASE)
-
-
-@cache
-def _clause_ends() -> re.Pattern[str]:
-    contrasting = "|".join(sorted(vocabulary().contrasting))
-    return re.compile(rf"[.:](?=\s|$)|[!?;,](?!\d)|[。？！；]|\s[-–—]+\s|\s(?=(?:{contrasting})\s)", re.IGNORECASE)
 
 
 def _blanked(text: str, start: int, end: int) -> str:

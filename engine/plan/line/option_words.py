@@ -14,7 +14,7 @@ from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, UNKNOWN_OPTION, Meaning
 from capacity_tui.engine.plan.line.unknown_words import UnknownWords
 from capacity_tui.engine.plan.options import Agreed, agreed, bears_on_a_run, is_option, option_name, takes, tool
 from capacity_tui.engine.record import dataclass
@@ -28,7 +28,7 @@ _FILE = re.compile(  # Of data, of settings or of a script
 _GROUP = re.compile(r"([a-z_-]+)[=:]?(\d+)|(\d+)([a-z_-]+)", re.IGNORECASE)
 _FEWEST_OF_A_GROUP = 16  # Weights that share a scale
 _MARK, _BITS = "--", "bits"
-_UNKNOWN, _LEAVE_OUT = "an option that no tool known here has", "leave it out, or say what it is in words"
+_LEAVE_OUT = "leave it out, or say what it is in words"
 _HINT = "write it into a file of options of its tool, and name that file"
 _TASKS = (TRAIN, INFER)
 _RECKONED = re.compile(r"\d[\d.]*b?(?: ?[x×*+] ?\d[\d.]*b?)+ ?= ?[~≈]?\d[\d.]* ?[gt]b", re.IGNORECASE)
@@ -124,7 +124,7 @@ class OptionWords(UnknownWords):
             return 1, Meaning(why=remark)
         if match is None or not name.startswith(_MARK) or not bears_on_a_run(name):
             return match
-        return match[0], Meaning(fault=PlanError(_UNKNOWN, self._span(index, match[0]), _LEAVE_OUT))
+        return match[0], Meaning(fault=PlanError(UNKNOWN_OPTION, self._span(index, match[0]), _LEAVE_OUT))
 
     def _group_of_weights(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how many weights share a scale, as in ``gptq 4bit group 128``, where no answers are drawn."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache, partial
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
@@ -25,6 +26,7 @@ from capacity_tui.engine.plan.line.lexicon.words import (
     FINETUNE,
     FIT,
     INFER,
+    NO_FIELD,
     REFUSED,
     TRAIN,
     Asked,
@@ -33,6 +35,7 @@ from capacity_tui.engine.plan.line.lexicon.words import (
     OneLine,
     Word,
 )
+from capacity_tui.engine.plan.line.posts import without_asides, without_speeds
 from capacity_tui.engine.plan.line.questions import (
     asked_of,
     asks_for_model,
@@ -69,13 +72,26 @@ def read_line(text: str, catalog: Catalog | None = None, *, is_settled: bool = T
     """
     facts = catalog or load_catalog()
 
-    def read(words: str) -> OneLine:
-        return _Line(words, facts).read()
+    read = partial(_read, catalog=facts)
+
+    def read_post(words: str) -> OneLine:
+        return without_asides(read(words))
 
     line = read(text)
-    part = (planned_part(line, read) or line) if line.faults else line
-    part = (as_asked(part, read) or part) if part.faults and is_settled else part
-    return with_reports(with_way_to_answer(part, read))
+    part = planned_part(line, read) if line.faults else with_way_to_answer(line, read)
+    if part is None and is_settled:
+        line = without_asides(line)
+        part = planned_part(line, read_post) if line.faults else with_way_to_answer(line, read)
+    part = part or line
+    if part.faults and is_settled:
+        part = as_asked(part, read_post) or without_speeds(part)
+    return with_reports(part)
+
+
+@lru_cache(maxsize=256)
+def _read(text: str, catalog: Catalog) -> OneLine:
+    """Return what a line says as a whole; parts of one are read again and again."""
+    return _Line(text, catalog).read()
 
 
 class _Line(TrainingWords):
@@ -135,7 +151,9 @@ class _Line(TrainingWords):
         unknown = tuple(self._unknown)
         assumed, faults = tuple(self._assumed), tuple(sorted(self._faults, key=_is_lesser))
         limits = () if asked is not None else tuple(map(self._of_the_job, self._limits.values()))
-        return OneLine(self._text, self._task, words, assumed, self._values, faults, unknown, asked, limits)
+        return OneLine(
+            self._text, self._task, words, assumed, self._values, faults, unknown, asked, limits, tuple(open_)
+        )
 
     def _asked(self) -> Asked | None:
         """Return what the line asks for."""
@@ -276,7 +294,7 @@ class _Line(TrainingWords):
             kept = self._nodes(number) if amount is not None and amount.name == "nodes" else kept
             meaning = kept or settings.assigned(text, self._task, self._model)
             is_option, remark = text.startswith("--") and not bears_on_a_run(key), vocabulary().remarks.get(key_of(key))
-            is_unknown = meaning.fault is not None and meaning.fault.title == settings.NO_FIELD
+            is_unknown = meaning.fault is not None and meaning.fault.title == NO_FIELD
             is_left_out = is_unknown and (is_option or remark is not None)
             return 1, Meaning(why=remark or f"left out: {text}") if is_left_out else meaning
         figure = hardware.figures_of(text)

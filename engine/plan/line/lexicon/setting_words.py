@@ -17,7 +17,17 @@ from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.line.lexicon.tokens import PERCENTILE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, UNCOUNTED, Amount, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import (
+    FINETUNE,
+    FIT,
+    INFER,
+    NO_FIELD,
+    OF_OTHER_TASKS,
+    TRAIN,
+    UNCOUNTED,
+    Amount,
+    Meaning,
+)
 from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema import AUTO, Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length, parse_quantity
@@ -41,7 +51,6 @@ _LAYOUT, _PERCENT = "parallelism.", 100
 PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)  # Parts of a training, done again and again
 _NEVER_NONE = frozenset({*PASSES, Key.HARDWARE_DEVICES})
 _FREE = (f"{Key.HARDWARE_SPEC}.", f"{Key.MODEL_SPEC}.")
-NO_FIELD = "no such field"
 EXAMPLES = "such as batch 16, rank 64 or training.micro_batch=4"
 
 
@@ -95,7 +104,7 @@ def is_sequence(number: str, task: str, values: Mapping[str, object]) -> bool:
 
 def unlike(word: str, what: str, task: str) -> Meaning:
     """Return the fault of a word that belongs to another task."""
-    return _fault(f"{what} does not belong to {_TASK_WORDS[task]}", word, "leave it out, or say serve")
+    return _fault(f"{what} {OF_OTHER_TASKS} {_TASK_WORDS[task]}", word, "leave it out, or say serve")
 
 
 def is_amount(word: str, amount: Amount, task: str) -> bool:
@@ -173,7 +182,7 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
         path = path if model and path.removeprefix(OWN_PARAMETERS) in dict(_parameters(model)) else None
     if path is None:
         hint = "leave it out, or say key=value"
-        return _fault(f"{amount.name} does not belong to {_TASK_WORDS[task]}", number, hint)
+        return _fault(f"{amount.name} {OF_OTHER_TASKS} {_TASK_WORDS[task]}", number, hint)
     meaning = field_value(path, number, task, amount.name, _parameters(model).get(path.removeprefix(OWN_PARAMETERS)))
     is_plain = not amount.assumes or "" in amount.fields.values()
     return meaning if is_plain else replace(meaning, why=f"{amount.name}: {amount.assumes}")

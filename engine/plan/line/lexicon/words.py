@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field, replace
 
 from capacity_tui.engine.errors import PlanError
@@ -13,7 +13,11 @@ from capacity_tui.engine.record import dataclass
 # Titles of faults, or what these end in, by which others know what went wrong.
 GIVEN_TWICE, REFUSED = "is given twice", "cannot be planned"
 WHOSE_MEMORY, OF_WHAT, UNCOUNTED = "whose memory is this?", "a share of what?", "what does this number count?"
+OF_OTHER_TASKS, NO_FIELD, NO_LIMIT = "does not belong to", "no such field", "what does this time limit?"
+UNMEASURED, UNKNOWN_OPTION = "how much data is this?", "an option that no tool known here has"
+_NOT_KNOWN = "option known here", "options known here"
 _COUNTING_NOTHING = (OF_WHAT, UNCOUNTED)
+_OF_NO_PLAN = (*_COUNTING_NOTHING, NO_FIELD, NO_LIMIT, UNMEASURED, UNKNOWN_OPTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,16 @@ class Word:
     start: int
     end: int
     meaning: Meaning
+
+    @property
+    def wrong(self) -> str:
+        """What is wrong with it, in a few words; empty where nothing is."""
+        return "" if self.meaning.fault is None else self.meaning.fault.title
+
+    @property
+    def is_of_no_plan(self) -> bool:
+        """Whether it counts nothing, or says what no plan of this task has."""
+        return self.wrong in _OF_NO_PLAN or OF_OTHER_TASKS in self.wrong
 
     @classmethod
     def of_line(cls, text: str, why: str) -> Word:
@@ -114,6 +128,8 @@ class OneLine:
     unknown: tuple[str, ...] = ()  # words that mean nothing here, which the last of the faults names
     asked: Asked | None = None  # what no plan says; None where the line is a plan
     limits: tuple[str, ...] = ()  # what must hold that nothing is asked with, as ``time<=30d``
+    unanswered: tuple[str, ...] = ()  # what is asked for that nothing is solved for
+    has_given_way: bool = False  # whether what it tells gave way to what it asks about
 
     @property
     def understood(self) -> str:
@@ -151,19 +167,28 @@ class OneLine:
     @property
     def meaningless(self) -> tuple[str, ...]:
         """Words and numbers that mean nothing here, in order; empty where anything else is wrong too."""
-        others = [fault for fault in self.faults if fault.title not in _COUNTING_NOTHING]
-        if len(others) > len(self.unknown[:1]):
-            return ()
-        words = (word for word in self.words if word.text in self.unknown or _counts_nothing(word))
-        return tuple(dict.fromkeys(word.text for word in words))
+        words = [word for word in self.words if word.text in self.unknown or word.wrong in _COUNTING_NOTHING]
+        return () if self.without(words).faults else tuple(dict.fromkeys(word.text for word in words))
 
     def without_meaningless(self) -> OneLine:
         """Return the line without the words and numbers that mean nothing here, which is remarked."""
-        if not (without := self.meaningless):
+        without = self.meaningless
+        return self.without([word for word in self.words if word.text in without and word.meaning.fault is not None])
+
+    def without(self, words: Collection[Word], why: str = "not understood, and left out") -> OneLine:
+        """Return the line without some words, what they say and what is wrong with them: remarked before all else."""
+        if not words:
             return self
-        left_out = Word.of_line(self.text, f"not understood, and left out: {', '.join(without)}")
-        words = (*(word for word in self.words if word.text not in without), left_out)
-        return replace(self, words=words, faults=(), unknown=())
+        texts = dict.fromkeys(_detail(word) for word in words)
+        unknown = tuple(text for text in self.unknown if all(word.text != text for word in words))
+        gone = {word.meaning.fault for word in words}
+        faults = (fault for fault in self.faults if fault not in gone)
+        kept = tuple(fault for fault in faults if unknown or not fault.title.endswith(_NOT_KNOWN))
+        left_out = Word("", 0, 0, Meaning(why=f"{why}: {', '.join(texts)}"))
+        rest = (word for word in self.words if word not in words)
+        said = {path for word in words for path in word.meaning.values}
+        values = {path: value for path, value in self.values.items() if path not in said}
+        return replace(self, words=(left_out, *rest), values=values, faults=kept, unknown=unknown)
 
     def has(self, path: str) -> bool:
         """Whether the line says anything of a field."""
@@ -195,8 +220,10 @@ class OneLine:
         )
 
 
-def _counts_nothing(word: Word) -> bool:
-    return word.meaning.fault is not None and word.meaning.fault.title in _COUNTING_NOTHING
+def _detail(word: Word) -> str:
+    """Return a word that means nothing, with what stands behind a number."""
+    fault = word.meaning.fault
+    return str(fault.detail) if fault is not None and fault.title in _COUNTING_NOTHING else word.text
 
 
 def _is_bare(word: Word) -> bool:

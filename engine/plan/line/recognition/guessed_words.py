@@ -24,7 +24,16 @@ from capacity_tui.engine.plan.line.lexicon.similarity import (
 )
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, OF_WHAT, REFUSED, TRAIN, UNCOUNTED, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import (
+    FIT,
+    INFER,
+    NO_LIMIT,
+    OF_WHAT,
+    REFUSED,
+    TRAIN,
+    UNCOUNTED,
+    Meaning,
+)
 from capacity_tui.engine.plan.line.questions import HALF
 from capacity_tui.engine.plan.line.recognition.derived_values import DerivedValues
 from capacity_tui.engine.plan.line.recognition.money_words import A_SPAN
@@ -158,7 +167,7 @@ class GuessedWords(DerivedValues):
             return PlanError("how many in each?", self._span(index, 2), hint)
         if settings.is_time(text) or duration_of(text) is not None:
             hint = "write ttft 500ms, tpot 50ms or e2e 8s of a latency, within 24h of a job"
-            return PlanError("what does this time limit?", text, hint)
+            return PlanError(NO_LIMIT, text, hint)
         if text.endswith("%") and settings.is_number(text[:-1]):
             hint = "write 10% of 200 users, or 40% prefix hits"
             amount = settings.amount_of(self._span(index + 2, 1))
