@@ -5,6 +5,7 @@ from .lexicon.flags import line_of_flags as line_of_flags
 from .lexicon.hardware_words import HOST_MEMORY as HOST_MEMORY
 from .lexicon.hardware_words import offered_accelerators as offered_accelerators
 from .lexicon.model_words import usual_models as usual_models
+from .lexicon.question_words import asks_for_memory as asks_for_memory
 from .lexicon.vocabulary import vocabulary as vocabulary
 from .lexicon.words import FINETUNE as FINETUNE
 from .lexicon.words import FIT as FIT
@@ -13,7 +14,6 @@ from .lexicon.words import TRAIN as TRAIN
 from .lexicon.words import Asked as Asked
 from .lexicon.words import OneLine as OneLine
 from .lexicon.words import PlanFlags as PlanFlags
-from .questions import asks_for_memory as asks_for_memory
 from .reading import read_line as read_line
 from .rented_time import DAY_HOURS as DAY_HOURS
 from .rented_time import rented_time as rented_time

@@ -8,10 +8,10 @@ import re
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.question_words import asks_how_much_memory
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, TRAIN, Amount, Meaning
 from capacity_tui.engine.plan.line.perceptron_words import PerceptronWords
-from capacity_tui.engine.plan.line.questions import asks_how_much_memory
 from capacity_tui.engine.plan.line.recognition.line_words import ACCUMULATION
 
 _FACTORS = re.compile(r"([a-z_ -]+?)\s*=?\s*(\d+(?:\s*[x×*]\s*\d+)+)(?:\s*=\s*\d+)?", re.IGNORECASE)  # bs 8*4=32

@@ -233,7 +233,7 @@ def as_asked(line: OneLine, read: Reader) -> OneLine | None:
 
 def _weights(clauses: list[str]) -> list[int]:
     """Return how much each clause of a line counts: most one that asks, least one that tells of another run."""
-    words, weights = vocabulary(), list[int]()
+    words, weights, is_in_one = vocabulary(), list[int](), False
     for clause in clauses:
         keys = keys_of(clause)
         first = next(
@@ -245,7 +245,8 @@ def _weights(clauses: list[str]) -> list[int]:
         asks = bool(begins & openings) or (not is_choice and clause.rstrip().endswith(("?", "？")))
         asks |= is_choice and not openings.isdisjoint(keys[1:2])
         meant = (words.measured["run meant"] | words.solving["wishing"]) - words.measured["present"]
-        is_reported = not words.measured["reported"].isdisjoint(keys)
+        is_reported = is_in_one or not words.measured["reported"].isdisjoint(keys)
+        is_in_one = is_reported and len(keys) < _FARTHEST_TASK and clause.endswith(",")  # in the paper, they use 8
         is_other = is_reported or (_is_narration(clause) and _is_of_another_run(clause))
         weights.append(_ASKED if asks else -1 if is_other else int(not meant.isdisjoint(keys)))
         if is_choice and not asks and len(weights) > 1:

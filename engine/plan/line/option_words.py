@@ -31,8 +31,10 @@ _MARK, _BITS = "--", "bits"
 _LEAVE_OUT = "leave it out, or say what it is in words"
 _HINT = "write it into a file of options of its tool, and name that file"
 _TASKS = (TRAIN, INFER)
-_RECKONED = re.compile(r"\d[\d.]*b?(?: ?[x×*+] ?\d[\d.]*b?)+ ?= ?[~≈]?\d[\d.]* ?[gt]b", re.IGNORECASE)
-_LONGEST_CALCULATION = 10  # Words of it
+_RECKONED = re.compile(  # 7 x 4 = 28 GB, and with a division of anything: 360 / 1 * 10 = 3600
+    r"\d[\d.]*b?(?: ?[x×*+] ?\d[\d.]*b?)+ ?= ?[~≈]?\d[\d.]* ?[gt]b|\d+ ?/ ?\d+(?: ?[x×*/] ?\d+)+ ?= ?\d+", re.IGNORECASE
+)
+_LONGEST_CALCULATION = 12  # Words of it
 _FARTHEST_VERB = 3  # Words between it and one that takes it, as in ``requires about 7 x 4``
 _LEFT_OPEN = ("-1", AUTO)
 _BATCHES = frozenset({Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH, Key.INFERENCE_BATCH})

@@ -11,14 +11,25 @@ from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.question_words import asks_for_memory
 from capacity_tui.engine.plan.line.lexicon.similarity import is_plain
 from capacity_tui.engine.plan.line.lexicon.tokens import split
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FIT, GIVEN_TWICE, OneLine, Word
-from capacity_tui.engine.plan.line.questions import asks_for_memory
+from capacity_tui.engine.plan.line.lexicon.words import (
+    FIT,
+    GIVEN_TWICE,
+    NO_LIMIT,
+    OF_WHAT,
+    UNCOUNTED,
+    UNKNOWN_OPTION,
+    OneLine,
+    Word,
+)
 
 _FEWEST_WORDS, _FEWEST_PLAIN, _FEWEST_CLAUSES = 20, 10, 2  # Of a post: words, those of plain language, clauses
 _FEWEST_OF_A_CLAUSE = 2  # Words of a clause that tells something
+_OF_NO_PLAN = frozenset({OF_WHAT, UNCOUNTED, NO_LIMIT, UNKNOWN_OPTION, settings.NO_FIELD})
 _ASKED_FOR = frozenset({hardware.NAME, hardware.DEVICES})
 LATENCIES = frozenset({Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS})
 
@@ -110,4 +121,4 @@ def _is_aside(word: Word, line: OneLine) -> bool:
     if word.text in line.unknown:
         before, after = line.text[: word.start].split()[-1:], line.text[word.end :].split()[:1]
         return vocabulary().comparing.isdisjoint(map(key_of, (*before, *after)))
-    return word.is_of_no_plan
+    return word.wrong in _OF_NO_PLAN or settings.OF_OTHER_TASKS in word.wrong

@@ -27,10 +27,9 @@ from capacity_tui.engine.plan.line.lexicon.question_words import (
     MUCH,
     WHICH,
     Question,
-    Questions,
 )
 from capacity_tui.engine.plan.line.lexicon.setting_words import is_year
-from capacity_tui.engine.plan.line.lexicon.tokens import Token, split
+from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Asked
 from capacity_tui.engine.units import parse_quantity
@@ -45,6 +44,8 @@ _LOADS = (
 _LATENCIES = frozenset(_LOADS[2:])
 _REPLICAS = Key.PARALLELISM_DP
 _OF_PRICE = frozenset({HARDWARE, DEVICES, Key.HARDWARE_PER_NODE, Key.TASK})  # All that a price of hardware says
+_OF_MACHINES = frozenset({HARDWARE, DEVICES, _REPLICAS})  # What the least money chooses among
+_OF_RUN = frozenset({Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH, Key.TRAINING_EPOCHS, Key.TRAINING_STEPS})
 _RATES = frozenset({Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE})  # Every plan tells its throughput
 _ANSWERED = _RATES | {"", HARDWARE, DEVICES, MODEL}
 """What nothing is said of where it is asked for and not solved; how many there are is said of them all."""
@@ -57,7 +58,6 @@ SMALLEST, BETWEEN = "smallest", "between"
 _BOUNDS = ("below", "at most", "above", "at least", BETWEEN)  # Groups of words beside the size of a model
 _OR, _BEHIND = {"or less": "at most", "or more": "at least"}, 2  # What two words behind a size make of it
 _LONGEST_NOUN = 5  # Words between one that asks for a model and the last that says which, as in ``best open moe model``
-_LONGEST_NOUN_OF_MEMORY = 3  # Words behind how much, as in ``how much free gpu memory``
 _DAY = re.compile(r"([1-9]|[12]\d|3[01])(?:st|nd|rd|th)?")
 _MONTHS = [*zip(map(str.casefold, month_name[1:]), map(str.casefold, month_abbr[1:]), strict=True)]
 _WEEKDAYS = [*zip(map(str.casefold, day_name), map(str.casefold, day_abbr), strict=True)]
@@ -175,9 +175,10 @@ def asked_of(
         solve = _solved(kind, DEVICES if field == _REPLICAS and is_open else field, values)
         if solve and (limits or solve not in LENGTHS):
             is_least = solve == HARDWARE and not vocabulary().sizes_asked[SMALLEST].isdisjoint(question.words.split())
-            is_most = solve == MODEL or (kind in (MANY, MOST) and solve not in (HARDWARE, DEVICES, _REPLICAS))
-            wanted = "" if is_most else Figure.MEMORY_CAPACITY_BYTES if is_least else goal
-            return Asked(solve, limits, wanted, question.words, clouds_in(tokens))
+            wanted = Figure.MEMORY_CAPACITY_BYTES if is_least else goal
+            is_money = wanted == cheapest and kind in (MANY, MOST) and solve not in _OF_MACHINES
+            is_most = is_money or solve == MODEL  # of tokens the most that a budget allows, of models the largest
+            return Asked(solve, limits, "" if is_most else wanted, question.words, clouds_in(tokens))
     if task == TRAIN and MODEL in values and HARDWARE in values and limits and values.keys().isdisjoint(LENGTHS):
         return Asked(Key.TRAINING_TOKENS, limits, "", "how many tokens keep the limits")
     if HARDWARE in values and task == INFER and _offloads(tokens, values):
@@ -237,24 +238,6 @@ def unanswered(questions: Sequence[Question], values: Mapping[str, object], aske
     open_ = [question for question in questions if nouns.isdisjoint(map(key_of, question.words.split()))]
     named = ((question, solved | answered.get(question.kind, _ANSWERED)) for question in open_)
     return dict.fromkeys(question.words for question, others in named if question.field not in others)
-
-
-def asks_how_much_memory(text: str) -> bool:
-    """Return whether words of a line plainly ask for memory: ``how much vram for qlora 70b``, ``batch 32 - mem?``."""
-    tokens = split(text)
-    keys, words = [key_of(token.text) for token in tokens], vocabulary()
-    nouns, queries = words.asked["memory"].keys(), words.queries
-    much = (at + few for at in range(len(keys)) for few in (1, 2) if queries.get("".join(keys[at : at + few])) == MUCH)
-    ends = (token.end for token, key in zip(tokens, keys, strict=True) if key in nouns)
-    is_bare = any(text[end:].lstrip().startswith("?") for end in ends)
-    return is_bare or any(not nouns.isdisjoint(keys[first : first + _LONGEST_NOUN_OF_MEMORY]) for first in much)
-
-
-def asks_for_memory(text: str) -> bool:
-    """Return whether a line asks how much memory something takes, in any way: ``ram needed for qlora 70b``."""
-    nouns = vocabulary().asked["memory"].keys()
-    spans = (map(key_of, question.words.split()) for question in Questions(text, split(text)).all())
-    return asks_how_much_memory(text) or any(not nouns.isdisjoint(span) for span in spans)
 
 
 def asks_for_model(questions: Iterable[Question]) -> bool:
@@ -364,7 +347,15 @@ def unclear(
             hint = "name what runs there, as llama-3.1-8b; `capacity-tui hardware` and Cloud list prices"
             return PlanError("a price alone is no plan", tokens[0].text, hint)
         kinds = (vocabulary().queries.get(_key(tokens, at, few)) for at in range(len(tokens)) for few in (1, 2))
-        if not task and asked is None and values.keys() <= _OF_PRICE and not {LONG, MANY}.isdisjoint(kinds):
+        told = values.keys() - _OF_PRICE
+        is_run = task in ("", TRAIN) and told <= _OF_RUN  # batch 512 on 8 v100, how long do 50 epochs take
+        is_open = is_run or not (task or told)
+        if (
+            asked is None
+            and HARDWARE in values
+            and is_open
+            and not {LONG, MANY, *([MUCH] if told else [])}.isdisjoint(kinds)
+        ):
             hint = "name it, as lora llama-3.1-8b; `capacity-tui models` lists what is known"
             return PlanError("which model?", "a line asks about one that it does not name", hint)
     return None

@@ -16,7 +16,7 @@ from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, is_date
-from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, MANY, Questions
+from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, MANY, Questions, general_question
 from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, same_format, similar_names
 from capacity_tui.engine.plan.line.lexicon.spelled_numbers import vague_number
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_camera, task_meant, task_named
@@ -26,7 +26,6 @@ from capacity_tui.engine.plan.line.lexicon.words import (
     FINETUNE,
     FIT,
     INFER,
-    NO_FIELD,
     REFUSED,
     TRAIN,
     Asked,
@@ -132,7 +131,7 @@ class _Line(TrainingWords):
         self._faults += self._exclusions()
         asked = self._asked()
         named = "" if any(entry.key == TASK for entry in self._assumed) else self._task
-        fault = unclear(self._questions, self._tokens, named, self._loaded(), asked)
+        fault = general_question(self._tokens) or unclear(self._questions, self._tokens, named, self._loaded(), asked)
         is_of_hardware = asked is not None and asked.solve == hardware.NAME
         if self._limits and not is_of_hardware and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
             hint = "name the model, as lora llama-3.1-8b $2000, or the hardware, as train 8xh100 $50k: which model"
@@ -203,14 +202,6 @@ class _Line(TrainingWords):
         return {*map(key_of, of_device.split()), *(_OF_EXPERTS if model is not None and model.experts else ())}
 
     # The task
-
-    def _other_objective(self) -> None:
-        """Leave out the fine-tuning from examples that goes before one from preferences, as in ``sft plus dpo``."""
-        learned = self._values.get(Key.TRAINING_PREFERENCE)
-        for index, (count, _) in [*self._taken.items()] if learned else ():
-            text = self._span(index, count)
-            if key_of(text) in vocabulary().supervised:
-                self._taken[index] = count, Meaning(why=f"left out: {text}; a plan is one run, here of {learned}")
 
     def _find_task(self) -> None:
         """Take the task that was named, or the one that the other words are of."""
@@ -294,7 +285,7 @@ class _Line(TrainingWords):
             kept = self._nodes(number) if amount is not None and amount.name == "nodes" else kept
             meaning = kept or settings.assigned(text, self._task, self._model)
             is_option, remark = text.startswith("--") and not bears_on_a_run(key), vocabulary().remarks.get(key_of(key))
-            is_unknown = meaning.fault is not None and meaning.fault.title == NO_FIELD
+            is_unknown = meaning.fault is not None and meaning.fault.title == settings.NO_FIELD
             is_left_out = is_unknown and (is_option or remark is not None)
             return 1, Meaning(why=remark or f"left out: {text}") if is_left_out else meaning
         figure = hardware.figures_of(text)

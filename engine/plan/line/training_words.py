@@ -103,6 +103,14 @@ class TrainingWords(SampleWords):
     def _flag(self, index: int, mark: str) -> tuple[int, Meaning] | None:
         return None if _says_offload(self._tokens[index].text) else super()._flag(index, mark)
 
+    def _other_objective(self) -> None:
+        """Leave out the fine-tuning from examples that goes before one from preferences, as in ``sft plus dpo``."""
+        learned = self._values.get(Key.TRAINING_PREFERENCE)
+        for index, (count, _) in [*self._taken.items()] if learned else ():
+            text = self._span(index, count)
+            if key_of(text) in vocabulary().supervised:
+                self._taken[index] = count, Meaning(why=f"left out: {text}; a plan is one run, here of {learned}")
+
     def _find_options(self) -> None:
         self._models_of_roles()
         if self._is_of_perceptron():

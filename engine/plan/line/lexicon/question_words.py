@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon.setting_words import TOKENS, is_number
-from capacity_tui.engine.plan.line.lexicon.tokens import Token
+from capacity_tui.engine.plan.line.lexicon.tokens import Token, split
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount
 from capacity_tui.engine.record import dataclass
@@ -48,6 +49,7 @@ _LATENCIES = (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERE
 _SECTIONS = {"inference.": (INFER,), "training.": (TRAIN, FINETUNE)}
 _REACH = {MUCH: 2, LIMIT: 0}  # Words between one that asks and what it asks for, as in ``how many A100 80GB cards``
 _FARTHEST, MOST_WORDS, _LONGEST_NOUN = 5, 4, 4
+_LONGEST_NOUN_OF_MEMORY = 3  # Words behind how much, as in ``how much free gpu memory``
 _AT_ONCE = frozenset({"concurrent", "parallel", "simultaneous"})  # How many concurrent, and how many concurrent users
 _SIZES = frozenset({"long", "longer", "large", "larger", "big", "bigger", "small", "short", "more"})
 _NUMBER_OF = ["number", "of"]
@@ -112,6 +114,9 @@ class Questions:
         if self._keys[index:end] == _NUMBER_OF and end in self._counted - self._hardware:
             return  # number of epochs 3
         noun = None if kind == COST else self._behind(kind, end)
+        if kind == MANY and noun is None and index and self._keys[index - 1] in vocabulary().asked["memory"]:
+            yield Question(MUCH, "", self._span(index - 1, end), index - 1, end)  # ram needed
+            return
         keys = self._keys[end : end + _FARTHEST]
         needs = noun is None and not vocabulary().needing.isdisjoint(keys)
         is_last = not keys or self._tokens[end - 1].ends or keys[0] in vocabulary().closing or needs
@@ -255,3 +260,33 @@ class Questions:
 
     def _span(self, start: int, end: int) -> str:
         return " ".join(token.text for token in self._tokens[start:end])
+
+
+def general_question(tokens: Sequence[Token]) -> PlanError | None:
+    """Return what to say of a line that weighs what it says no number of, as ``more vram or more cuda cores``."""
+    keys = [key_of(token.text) for token in tokens]
+    for mark in (at for at, key in enumerate(keys[:-1]) if key in vocabulary().comparing):
+        first = next((at for at in range(mark - 2, -1, -1) if keys[at] == keys[mark + 1] and keys[at] in _SIZES), mark)
+        if first < mark and not any(key[:1].isdigit() for key in keys[first : mark + 3]):
+            hint = "name machines, as sdxl on a 3090 or a 4070 ti: both are planned, with what limits each"
+            weighed = " ".join(token.text for token in tokens[first : mark + 3])
+            return PlanError("a general question is no plan", weighed, hint)
+    return None
+
+
+def asks_how_much_memory(text: str) -> bool:
+    """Return whether words of a line plainly ask for memory: ``how much vram for qlora 70b``, ``batch 32 - mem?``."""
+    tokens = split(text)
+    keys, words = [key_of(token.text) for token in tokens], vocabulary()
+    nouns, queries = words.asked["memory"].keys(), words.queries
+    much = (at + few for at in range(len(keys)) for few in (1, 2) if queries.get("".join(keys[at : at + few])) == MUCH)
+    ends = (token.end for token, key in zip(tokens, keys, strict=True) if key in nouns)
+    is_bare = any(text[end:].lstrip().startswith("?") for end in ends)
+    return is_bare or any(not nouns.isdisjoint(keys[first : first + _LONGEST_NOUN_OF_MEMORY]) for first in much)
+
+
+def asks_for_memory(text: str) -> bool:
+    """Return whether a line asks how much memory something takes, in any way: ``ram needed for qlora 70b``."""
+    nouns = vocabulary().asked["memory"].keys()
+    spans = (map(key_of, question.words.split()) for question in Questions(text, split(text)).all())
+    return asks_how_much_memory(text) or any(not nouns.isdisjoint(span) for span in spans)

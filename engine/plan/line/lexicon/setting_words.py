@@ -17,17 +17,7 @@ from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.line.lexicon.tokens import PERCENTILE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import (
-    FINETUNE,
-    FIT,
-    INFER,
-    NO_FIELD,
-    OF_OTHER_TASKS,
-    TRAIN,
-    UNCOUNTED,
-    Amount,
-    Meaning,
-)
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, UNCOUNTED, Amount, Meaning
 from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema import AUTO, Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length, parse_quantity
@@ -51,6 +41,7 @@ _LAYOUT, _PERCENT = "parallelism.", 100
 PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)  # Parts of a training, done again and again
 _NEVER_NONE = frozenset({*PASSES, Key.HARDWARE_DEVICES})
 _FREE = (f"{Key.HARDWARE_SPEC}.", f"{Key.MODEL_SPEC}.")
+NO_FIELD, OF_OTHER_TASKS = "no such field", "does not belong to"
 EXAMPLES = "such as batch 16, rank 64 or training.micro_batch=4"
 
 

@@ -13,11 +13,9 @@ from capacity_tui.engine.record import dataclass
 # Titles of faults, or what these end in, by which others know what went wrong.
 GIVEN_TWICE, REFUSED = "is given twice", "cannot be planned"
 WHOSE_MEMORY, OF_WHAT, UNCOUNTED = "whose memory is this?", "a share of what?", "what does this number count?"
-OF_OTHER_TASKS, NO_FIELD, NO_LIMIT = "does not belong to", "no such field", "what does this time limit?"
-UNMEASURED, UNKNOWN_OPTION = "how much data is this?", "an option that no tool known here has"
+NO_LIMIT, UNKNOWN_OPTION = "what does this time limit?", "an option that no tool known here has"
 _NOT_KNOWN = "option known here", "options known here"
 _COUNTING_NOTHING = (OF_WHAT, UNCOUNTED)
-_OF_NO_PLAN = (*_COUNTING_NOTHING, NO_FIELD, NO_LIMIT, UNMEASURED, UNKNOWN_OPTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +54,6 @@ class Word:
     def wrong(self) -> str:
         """What is wrong with it, in a few words; empty where nothing is."""
         return "" if self.meaning.fault is None else self.meaning.fault.title
-
-    @property
-    def is_of_no_plan(self) -> bool:
-        """Whether it counts nothing, or says what no plan of this task has."""
-        return self.wrong in _OF_NO_PLAN or OF_OTHER_TASKS in self.wrong
 
     @classmethod
     def of_line(cls, text: str, why: str) -> Word:

@@ -15,16 +15,7 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_line
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import (
-    FINETUNE,
-    FIT,
-    INFER,
-    TRAIN,
-    UNMEASURED,
-    WHOSE_MEMORY,
-    Assumption,
-    Meaning,
-)
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, WHOSE_MEMORY, Assumption, Meaning
 from capacity_tui.engine.plan.line.recognition.named_words import NamedWords
 from capacity_tui.engine.units import format_count, parse_quantity
 
@@ -220,7 +211,7 @@ class FigureWords(NamedWords):
             return words, Meaning(why=f"left out: {self._span(index, words)}")
         if self._task not in (TRAIN, FINETUNE) or row is None or not row.bytes_per_token or not reads_text:
             hint = "say how many tokens, samples or rows there are"
-            return 1, Meaning(fault=PlanError(UNMEASURED, self._span(index, 2), hint))
+            return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
         tokens = round(parse_quantity(size, "B") / row.bytes_per_token)
         why = f"{size} of {row.name}: {format_count(tokens)} tokens, as such data has"
         return words, Meaning(f"{format_count(tokens)} tokens", {Key.TRAINING_TOKENS: tokens}, why)
