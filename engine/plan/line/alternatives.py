@@ -118,7 +118,9 @@ def _compared(text: str, whole: OneLine, catalog: Catalog, read: Callable[[str],
         return _settings(needed_or_not(whole, str(fault.detail), read))
     if marks and not whole.faults and _counts_otherwise(words, marks[-1], whole):
         return _recounted(words, marks[-1], read)
-    if not marks or not (whole.faults or _joins_values(whole)):
+    far = {word.rstrip(_ENDS) for at, word in enumerate(words) if all(abs(at - mark) > _MOST_WORDS for mark in marks)}
+    is_wrong = bool(marks) and not far.isdisjoint(read(text).unknown)  # in all of them
+    if not marks or is_wrong or not (whole.faults or _joins_values(whole)):
         return ()
     if pair := _resized(words, marks[-1], read) or _settings(with_and_without(words, marks[-1], read)):
         return pair
@@ -179,7 +181,8 @@ def _splits(words: list[str], marks: list[int], *, is_other_size: bool = False) 
         whether = (few for few in (5, 4, 3, 2) if key_of("".join(head[-few:])) in vocabulary().whether["before"])
         head = head[: -next(whether, 0) or None]  # should i use awq or gptq
         names = [words[first - before : first], *between, words[last + 1 : last + 1 + behind]]
-        if _are_parted_from_providers(names, [*head, *tail]):
+        is_over = any(word.endswith((".", "?", "!", ";")) for name in names for word in name[:-1])  # a cpu? For a
+        if is_over or _are_parted_from_providers(names, [*head, *tail]):
             continue  # runpod 4090 vs lambda a100
         is_bought = _is_price(words[first - 1 :], is_sum=True)  # 3090 for $800 or 4090 for $2755
         is_number_cut = bool(head) and head[-1].isdecimal()  # 32 cores or one t4
@@ -282,10 +285,9 @@ def _counts_otherwise(words: list[str], mark: int, line: OneLine) -> bool:
     """Whether a number in words behind a mark counts nothing: ``are three nodes sufficient or do i need four``."""
     at = _number_behind(words, mark)
     asks_whether = not vocabulary().sufficing.isdisjoint(key_of(word.rstrip(_ENDS)) for word in words[mark + 1 :])
-    number = words[at].strip(_ENDS)
+    number = re.compile(rf"{re.escape(words[at].strip(_ENDS))}\b")  # but not 24h, as measured
     told = (word.text for word in line.words if word.meaning.why and not (word.meaning.words or word.meaning.values))
-    is_left_out = any(re.match(rf"{re.escape(number)}\b", text) for text in told)  # but not 24h, as measured
-    return at > 0 and (is_left_out or (asks_whether and not words[at].strip(_ENDS).isdecimal()))
+    return at > 0 and (any(map(number.match, told)) or (asks_whether and not words[at].strip(_ENDS).isdecimal()))
 
 
 def _number_behind(words: list[str], mark: int) -> int:

@@ -25,7 +25,7 @@ from capacity_tui.engine.plan.line.lexicon.words import (
     OneLine,
     Word,
 )
-from capacity_tui.engine.plan.line.posts import LATENCIES, are_plain, clauses_in, keys_of, says
+from capacity_tui.engine.plan.line.posts import are_plain, clauses_in, keys_of, says
 
 _NOTHING = Meaning()
 _OF_HARDWARE, _OF_LOAD = "hardware.", "inference."  # What fields begin with that only transformers have
@@ -37,6 +37,7 @@ _SECOND_JOB = "left out: {}: a second job, which is a plan of its own"
 _ASKED = 2  # What a clause counts for that asks
 _IN_TIME = "time<="  # What a limit on time begins with
 _OF_HOST = frozenset({hardware.HOST_MEMORY, Key.HARDWARE_HOST})  # Where other cards go in
+_LATENCIES = frozenset({Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS})
 _OF_A_RUN = frozenset({models.MODEL, hardware.NAME, hardware.DEVICES})  # What tells one run from another
 
 Reader = Callable[[str], OneLine]
@@ -207,7 +208,7 @@ def as_asked(line: OneLine, read: Reader) -> OneLine | None:
     for word in line.words:
         by, paths = clauses.get(_place_of(word, places)), word.meaning.values.keys()
         is_of_it = is_other and any(path.startswith(_OF_MACHINES) for path in paths - _OF_HOST)
-        is_time = bool(paths & LATENCIES) or word.meaning.words.startswith(_IN_TIME)
+        is_time = bool(paths & _LATENCIES) or word.meaning.words.startswith(_IN_TIME)
         if by is not None and is_time and says(line.text[slice(*places[_place_of(word, places)])], "binding"):
             return None  # the time that a run must keep, rather than took
         if by is not None and (is_of_it or is_time):

@@ -8,7 +8,6 @@ from functools import cache
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
-from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
@@ -16,22 +15,13 @@ from capacity_tui.engine.plan.line.lexicon.question_words import asks_for_memory
 from capacity_tui.engine.plan.line.lexicon.similarity import is_plain
 from capacity_tui.engine.plan.line.lexicon.tokens import split
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import (
-    FIT,
-    GIVEN_TWICE,
-    NO_LIMIT,
-    OF_WHAT,
-    UNCOUNTED,
-    UNKNOWN_OPTION,
-    OneLine,
-    Word,
-)
+from capacity_tui.engine.plan.line.lexicon.words import FIT, NO_LIMIT, OF_WHAT, UNCOUNTED, UNKNOWN_OPTION, OneLine, Word
 
 _FEWEST_WORDS, _FEWEST_PLAIN, _FEWEST_CLAUSES = 20, 10, 2  # Of a post: words, those of plain language, clauses
+_NEAR = 2  # Words between a number and the hardware that it may count
 _FEWEST_OF_A_CLAUSE = 2  # Words of a clause that tells something
 _OF_NO_PLAN = frozenset({OF_WHAT, UNCOUNTED, NO_LIMIT, UNKNOWN_OPTION, settings.NO_FIELD})
 _ASKED_FOR = frozenset({hardware.NAME, hardware.DEVICES})
-LATENCIES = frozenset({Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS})
 
 
 def without_asides(line: OneLine) -> OneLine:
@@ -39,29 +29,11 @@ def without_asides(line: OneLine) -> OneLine:
 
     Other lines are returned as they are. A word that is compared may be a name, and a time that must be kept is one.
     """
-    if not _is_readable(line):
+    if not (line.faults and _is_named(line) and is_post(line.text)):
         return line
-    return line.without([word for word in _told(line) if _is_aside(word, line)])
-
-
-def without_speeds(line: OneLine) -> OneLine:
-    """Return a post without the speeds of several runs that it tells of, none of which has to be kept."""
-    twice = {path for word in line.words for path in LATENCIES if word.wrong == f"{path} {GIVEN_TWICE}"}
-    if not twice or not _is_readable(line):
-        return line
-    wrong = {f"{path} {GIVEN_TWICE}" for path in twice}
-    speeds = [word for word in line.words if word.meaning.values.keys() & twice or word.wrong in wrong]
-    return line.without(speeds, "left out, as measured") if all(map([*_told(line)].__contains__, speeds)) else line
-
-
-def _is_readable(line: OneLine) -> bool:
-    return bool(line.faults) and _is_named(line) and is_post(line.text)
-
-
-def _told(line: OneLine) -> Iterator[Word]:
-    """Yield the words of a line that stand in no clause of what must hold."""
-    places = [place for place in clauses_in(line.text) if says(line.text[slice(*place)], "binding")]
-    return (word for word in line.words if not any(start <= word.start < end for start, end in places))
+    binding = [place for place in clauses_in(line.text) if says(line.text[slice(*place)], "binding")]
+    told = (word for word in line.words if not any(start <= word.start < end for start, end in binding))
+    return line.without([word for word in told if _is_aside(word, line)])
 
 
 def is_post(text: str) -> bool:
@@ -117,8 +89,18 @@ def _is_named(line: OneLine) -> bool:
 
 
 def _is_aside(word: Word, line: OneLine) -> bool:
-    """Whether a word of a post means nothing in it: an unknown one, a number of nothing, what is no plan's."""
+    """Whether a word of a post means nothing in it: an unknown one, a number of nothing, what is no plan's.
+
+    Not so are what is compared, and a number before hardware or what a plan of this task has a number of.
+    """
+    at = line.words.index(word)
+    before, behind = line.words[max(at - 1, 0) : at], line.words[at + 1 : at + 1 + _NEAR]
+    if word.text[:1].isdigit() and behind:
+        noun = key_of(behind[0].text)
+        amount = settings.amount_of(noun)
+        counts = noun in vocabulary().model_words or (amount is not None and bool(amount.field(line.task)))
+        if counts or any(hardware.NAME in other.meaning.values for other in behind):
+            return False
     if word.text in line.unknown:
-        before, after = line.text[: word.start].split()[-1:], line.text[word.end :].split()[:1]
-        return vocabulary().comparing.isdisjoint(map(key_of, (*before, *after)))
+        return vocabulary().comparing.isdisjoint(key_of(other.text) for other in (*before, *behind[:1]))
     return word.wrong in _OF_NO_PLAN or settings.OF_OTHER_TASKS in word.wrong

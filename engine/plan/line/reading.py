@@ -34,7 +34,7 @@ from capacity_tui.engine.plan.line.lexicon.words import (
     OneLine,
     Word,
 )
-from capacity_tui.engine.plan.line.posts import without_asides, without_speeds
+from capacity_tui.engine.plan.line.posts import without_asides
 from capacity_tui.engine.plan.line.questions import (
     asked_of,
     asks_for_model,
@@ -83,7 +83,7 @@ def read_line(text: str, catalog: Catalog | None = None, *, is_settled: bool = T
         part = planned_part(line, read_post) if line.faults else with_way_to_answer(line, read)
     part = part or line
     if part.faults and is_settled:
-        part = as_asked(part, read_post) or without_speeds(part)
+        part = as_asked(part, read_post) or part
     return with_reports(part)
 
 

@@ -168,8 +168,8 @@ class OneLine:
         without = self.meaningless
         return self.without([word for word in self.words if word.text in without and word.meaning.fault is not None])
 
-    def without(self, words: Collection[Word], why: str = "not understood, and left out") -> OneLine:
-        """Return the line without some words, what they say and what is wrong with them: remarked before all else."""
+    def without(self, words: Collection[Word]) -> OneLine:
+        """Return the line without some words and what is wrong with them, which is remarked before all else."""
         if not words:
             return self
         texts = dict.fromkeys(_detail(word) for word in words)
@@ -177,11 +177,9 @@ class OneLine:
         gone = {word.meaning.fault for word in words}
         faults = (fault for fault in self.faults if fault not in gone)
         kept = tuple(fault for fault in faults if unknown or not fault.title.endswith(_NOT_KNOWN))
-        left_out = Word("", 0, 0, Meaning(why=f"{why}: {', '.join(texts)}"))
+        left_out = Word("", 0, 0, Meaning(why=f"not understood, and left out: {', '.join(texts)}"))
         rest = (word for word in self.words if word not in words)
-        said = {path for word in words for path in word.meaning.values}
-        values = {path: value for path, value in self.values.items() if path not in said}
-        return replace(self, words=(left_out, *rest), values=values, faults=kept, unknown=unknown)
+        return replace(self, words=(left_out, *rest), faults=kept, unknown=unknown)
 
     def has(self, path: str) -> bool:
         """Whether the line says anything of a field."""
