@@ -44,7 +44,6 @@ _LOADS = (
 _LATENCIES = frozenset(_LOADS[2:])
 _REPLICAS = Key.PARALLELISM_DP
 _OF_PRICE = frozenset({HARDWARE, DEVICES, Key.HARDWARE_PER_NODE, Key.TASK})  # All that a price of hardware says
-_OF_MACHINES = frozenset({HARDWARE, DEVICES, _REPLICAS})  # What the least money chooses among
 _OF_RUN = frozenset({Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH, Key.TRAINING_EPOCHS, Key.TRAINING_STEPS})
 _RATES = frozenset({Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE})  # Every plan tells its throughput
 _ANSWERED = _RATES | {"", HARDWARE, DEVICES, MODEL}
@@ -175,10 +174,9 @@ def asked_of(
         solve = _solved(kind, DEVICES if field == _REPLICAS and is_open else field, values)
         if solve and (limits or solve not in LENGTHS):
             is_least = solve == HARDWARE and not vocabulary().sizes_asked[SMALLEST].isdisjoint(question.words.split())
-            wanted = Figure.MEMORY_CAPACITY_BYTES if is_least else goal
-            is_money = wanted == cheapest and kind in (MANY, MOST) and solve not in _OF_MACHINES
-            is_most = is_money or solve == MODEL  # of tokens the most that a budget allows, of models the largest
-            return Asked(solve, limits, "" if is_most else wanted, question.words, clouds_in(tokens))
+            is_most = solve == MODEL or (kind in (MANY, MOST) and solve not in (HARDWARE, DEVICES, _REPLICAS))
+            wanted = "" if is_most else Figure.MEMORY_CAPACITY_BYTES if is_least else goal
+            return Asked(solve, limits, wanted, question.words, clouds_in(tokens))
     if task == TRAIN and MODEL in values and HARDWARE in values and limits and values.keys().isdisjoint(LENGTHS):
         return Asked(Key.TRAINING_TOKENS, limits, "", "how many tokens keep the limits")
     if HARDWARE in values and task == INFER and _offloads(tokens, values):

@@ -53,7 +53,6 @@ from capacity_tui.engine.schema import AUTO
 _NOTHING = Meaning()
 _USERS = Key.INFERENCE_USERS
 _OF_LOAD = "inference."  # What fields begin with that only transformers have
-_OF_EXPERTS = ("moe", "sparse")
 _TIMES = ("x", "×", "*")
 _FARTHEST_DAY = 5  # Words between one of ``until`` and the day, as in ``by the end of march``
 _CAUSE = "due", "to"
@@ -189,17 +188,6 @@ class _Line(TrainingWords):
         users = (taken.values.get(_USERS) for _, taken in self._taken.values())
         values = {_USERS: next(filter(None, users), None), **self._values}
         return {path: value for path, value in values.items() if value is not None}
-
-    def _traits(self) -> set[str]:
-        """Return keys of words that are true of the model and the hardware of the line, as ``nvlink`` of an H100."""
-        model = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
-        device = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
-        machine = self._catalog.instances.get(str(self._values.get(hardware.NAME)))
-        is_bare = machine is not None and machine.accelerator is None
-        if is_bare or self._values.get(hardware.NAME) in self._catalog.processors:
-            return {*vocabulary().processor, *vocabulary().without_card}
-        of_device = "" if device is None else f"{device.name} {device.generation} {device.link_name}"
-        return {*map(key_of, of_device.split()), *(_OF_EXPERTS if model is not None and model.experts else ())}
 
     # The task
 

@@ -22,6 +22,7 @@ from capacity_tui.engine.plan.line.recognition.guessed_words import GuessedWords
 _NOTHING = Meaning()
 _NAMES = frozenset({models.MODEL, hardware.NAME})
 _ONE, _NOT = 1, "not"
+_OF_EXPERTS = ("moe", "sparse")
 _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH)
 _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how many busy users``
 _DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*", re.IGNORECASE)  # 1am, 2nd, v2
@@ -82,6 +83,17 @@ class UnknownWords(GuessedWords):
             return fault
         hint = f"say what is done with which model, and on what, as lora llama-3.1-8b 4090; {fault.hint}"
         return PlanError(fault.title, "nothing to plan without a model or hardware", hint)
+
+    def _traits(self) -> set[str]:
+        """Return keys of words that are true of the model and the hardware of the line, as ``nvlink`` of an H100."""
+        model = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
+        device = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
+        machine = self._catalog.instances.get(str(self._values.get(hardware.NAME)))
+        is_bare = machine is not None and machine.accelerator is None
+        if is_bare or self._values.get(hardware.NAME) in self._catalog.processors:
+            return {*vocabulary().processor, *vocabulary().without_card}
+        of_device = "" if device is None else f"{device.name} {device.generation} {device.link_name}"
+        return {*map(key_of, of_device.split()), *(_OF_EXPERTS if model is not None and model.experts else ())}
 
     def _is_telling(self, word: str) -> bool:
         """Whether a word has a meaning of its own."""
