@@ -11,6 +11,8 @@ COMPARED = {
     "llama 3 8b lora. I have an A100, how much faster is an H100?": ["A100", "H100"],
     "t4/l4/a10g llama 8b": ["t4", "l4", "a10g"],
     "llama 3.1 8b on a100 8 and 16 concurrent, what throughput": ["8", "16"],
+    "is llama 3.1 8b on an l4 fast enough at 8, 16 and 32 concurrent?": ["8", "16", "32"],
+    "llama 3.1 8b l4, 8/16/32 concurrent": ["8", "16", "32"],
     "qwen2.5-7b a100 80gb vllm 8并发，16并发": ["8并发", "16并发"],
     "QLoRA Llama 3 70B on 4 * A10G OOM, would 8 * A10G solve it?": ["4 - A10G", "8 - A10G"],
     "lora llama 8b on 2x3090 oom, would 4x3090 help?": ["2x3090", "4x3090"],

@@ -15,6 +15,7 @@ from capacity_tui.engine.plan.line.lexicon.words import INFER, OneLine
 _MOST_WORDS, _ENDS = 5, ".,;:?!"  # Words that a setting may have, as in ``1b draft with 4 tokens``
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 _COMMA = re.compile(r"\s*,\s*(?:(?:and|or) )?|\s+and\s+")
+_JOINT = re.compile(r"\s*[,，、/]\s*(?:and )?| and |和|与")  # Between loads, as in 8, 16 and 32 concurrent
 _SIZES_LISTED = re.compile(rf"\b\d[\d.]*b(?:(?:{_COMMA.pattern})\d[\d.]*b\b)+", re.IGNORECASE)
 _FARTHEST = 12  # Words between a setting and what compares it
 _UNLESS_GIVEN = "as usual"  # What the plan without a setting is called where nothing rules it out
@@ -32,7 +33,8 @@ def says_to_compare(text: str) -> bool:
 
 def choices(text: str) -> str:
     """Return a line with ``or`` for the commas between sizes and loads: ``7b, 13b, 70b``, ``8并发，16并发``."""
-    return _loads_listed().sub(r"\1 or \2", _SIZES_LISTED.sub(lambda sizes: _COMMA.sub(" or ", sizes[0]), text))
+    sized = _SIZES_LISTED.sub(lambda sizes: _COMMA.sub(" or ", sizes[0]), text)
+    return _loads_listed().sub(lambda loads: _JOINT.sub(" or ", loads[0]), sized)
 
 
 @cache
@@ -40,8 +42,8 @@ def _loads_listed() -> re.Pattern[str]:
     amounts = vocabulary().amounts.items()
     loads = (word for word, amount in amounts if amount.field(INFER) == Key.INFERENCE_CONCURRENCY)
     nouns = "|".join(sorted(map(re.escape, loads), key=len, reverse=True))
-    first, second = rf"(?<![\w.-])(\d{{1,4}}(?: ?(?:{nouns}))?)", rf"(\d{{1,4}} ?(?:{nouns}))"
-    return re.compile(rf"{first}(?:\s*[,，、]\s*| and |和|与){second}", re.IGNORECASE)
+    load = rf"\d{{1,4}} ?(?:{nouns})"
+    return re.compile(rf"(?<![\w.-])(?:(?:{load}|\d{{1,4}})(?:{_JOINT.pattern}))+{load}", re.IGNORECASE)
 
 
 def with_and_without(words: Sequence[str], mark: int, read: Callable[[str], OneLine]) -> tuple[tuple[str, str], ...]:

@@ -162,17 +162,20 @@ class LineWords:
     def _second_size(self, index: int, named: Iterable[tuple[int, Meaning]], length: str) -> Meaning | None:
         """Return what a size is beside names of models, and where these end: that of one again, or what to ask of it.
 
-        Behind the length of a sequence it is that of the job.
+        Behind the length of a sequence it is that of the job, where nothing else is.
         """
         text, names = self._tokens[index].text, {self._span(end - 1, 1): (end, taken.why) for end, taken in named}
         pieces = {name: re.split("[-_]", name.casefold()) for name in names}
         is_assumed = any(entry.key == Key.TASK for entry in self._assumed)
         is_size = any(why or (is_assumed and end == index) for end, why in names.values())
-        if not (self._task == FINETUNE or is_size) or length in self._values:
-            return None
+        is_of_job = length in self._values and Key.TRAINING_SAMPLES not in self._values
         model = re.split("[-_]", str(self._values.get(Key.MODEL_NAME, "")).casefold())
-        if any(text.casefold() in of for of in (*pieces.values(), model)):
-            return Meaning()  # lora 7b 3060, is a 7b possible
+        is_same = any(text.casefold() in of for of in (*pieces.values(), model))
+        is_again = is_same and not (is_of_job and self._is_number_at(index - 1))  # lora 7b 3060, is a 7b possible
+        if not (self._task == FINETUNE or is_size) or (is_of_job and not is_again):
+            return None
+        if is_again:
+            return Meaning()
         for name, (end, why) in names.items():
             if why and end == index and not any(map(models.is_size, pieces[name])):
                 hint = f"write {text} alone for a usual model of that size, or {text[:-1]}B tokens; {why}"
