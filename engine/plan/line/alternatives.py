@@ -286,8 +286,8 @@ def _counts_otherwise(words: list[str], mark: int, line: OneLine) -> bool:
     at = _number_behind(words, mark)
     asks_whether = any(key_of(word.rstrip(_ENDS)) in vocabulary().sufficing for word in words[mark + 1 :])
     number = re.compile(rf"{re.escape(words[at].strip(_ENDS))}\b")  # but not 24h, as measured
-    told = (word.text for word in line.words if word.meaning.why and not (word.meaning.words or word.meaning.values))
-    return at > 0 and (any(map(number.match, told)) or (asks_whether and not words[at].strip(_ENDS).isdecimal()))
+    about = (word.text for word in line.words if word.meaning.why and not (word.meaning.words or word.meaning.values))
+    return at > 0 and (any(map(number.match, about)) or (asks_whether and not words[at].strip(_ENDS).isdecimal()))
 
 
 def _number_behind(words: list[str], mark: int) -> int:

@@ -32,15 +32,15 @@ def without_asides(line: OneLine) -> OneLine:
     if not (line.faults and _is_named(line) and is_post(line.text)):
         return line
     binding = [place for place in clauses_in(line.text) if says(line.text[slice(*place)], "binding")]
-    told = (word for word in line.words if not any(start <= word.start < end for start, end in binding))
-    return line.without([word for word in told if _is_aside(word, line)])
+    free = (word for word in line.words if not any(start <= word.start < end for start, end in binding))
+    return line.without([word for word in free if _is_aside(word, line)])
 
 
 def is_post(text: str) -> bool:
     """Return whether a text tells something in several clauses, with words enough of plain language."""
     keys = keys_of(text)
-    told = [place for place in clauses_in(text) if len(keys_of(text[slice(*place)])) >= _FEWEST_OF_A_CLAUSE]
-    return len(keys) >= _FEWEST_WORDS and len(told) >= _FEWEST_CLAUSES and sum(map(_is_prose, keys)) >= _FEWEST_PLAIN
+    telling = [place for place in clauses_in(text) if len(keys_of(text[slice(*place)])) >= _FEWEST_OF_A_CLAUSE]
+    return len(keys) >= _FEWEST_WORDS and len(telling) >= _FEWEST_CLAUSES and sum(map(_is_prose, keys)) >= _FEWEST_PLAIN
 
 
 def are_plain(keys: Collection[str]) -> bool:

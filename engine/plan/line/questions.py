@@ -345,14 +345,14 @@ def unclear(
             hint = "name what runs there, as llama-3.1-8b; `capacity-tui hardware` and Cloud list prices"
             return PlanError("a price alone is no plan", tokens[0].text, hint)
         kinds = (vocabulary().queries.get(_key(tokens, at, few)) for at in range(len(tokens)) for few in (1, 2))
-        told = values.keys() - _OF_PRICE
-        is_run = task in ("", TRAIN) and told <= _OF_RUN  # batch 512 on 8 v100, how long do 50 epochs take
-        is_open = is_run or not (task or told)
+        given = values.keys() - _OF_PRICE
+        is_run = task in ("", TRAIN) and given <= _OF_RUN  # batch 512 on 8 v100, how long do 50 epochs take
+        is_open = is_run or not (task or given)
         if (
             asked is None
             and HARDWARE in values
             and is_open
-            and not {LONG, MANY, *([MUCH] if told else [])}.isdisjoint(kinds)
+            and not {LONG, MANY, *([MUCH] if given else [])}.isdisjoint(kinds)
         ):
             hint = "name it, as lora llama-3.1-8b; `capacity-tui models` lists what is known"
             return PlanError("which model?", "a line asks about one that it does not name", hint)
