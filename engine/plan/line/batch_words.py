@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
@@ -18,6 +19,7 @@ _FACTORS = re.compile(r"([a-z_ -]+?)\s*=?\s*(\d+(?:\s*[x×*]\s*\d+)+)(?:\s*=\s*\
 _TIMES = re.compile(r"\s*[x×*]\s*")
 _TEXT = ("decoder", "encoder")  # Models that read texts rather than pictures
 _MOST_WORDS = 7  # Of a batch with its factors, as in ``batch size 8 x 4 x 2``
+_OF_PICTURES = 4  # Sizes of a batch of pictures: how many, channels, height and width
 _BATCHES = (Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH)
 
 
@@ -70,6 +72,12 @@ class BatchWords(PerceptronWords):
         batch, devices = math.prod(factors), self._degree(Key.HARDWARE_DEVICES)
         if len(set(factors)) == 1 and factors[0] >= vocabulary().bounds["side of an image"]:
             return Meaning(why=f"left out: {text}")
+        is_shape = (
+            len(factors) == _OF_PICTURES and factors[-1] == factors[-2] >= vocabulary().bounds["side of an image"]
+        )
+        pictures = self._pictures_of(factors[-1]) if is_shape else None  # 32x3x512x512
+        if pictures is not None:
+            return replace(pictures, values={Key.TRAINING_GLOBAL_BATCH: factors[0], **pictures.values})
         row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME)))
         if row is not None and row.kind != "vit" and factors[-1] >= vocabulary().bounds["tokens of a factor"]:
             batch = math.prod(factors[:-1])
@@ -81,6 +89,12 @@ class BatchWords(PerceptronWords):
             values[Key.TRAINING_MICRO_BATCH] = own
         why = f"{text}: {batch} a step" + (f", {own} at a time on each device" if len(values) > 1 else "")
         return Meaning(f"batch {batch}", values, why)
+
+    def _pictures_of(self, side: int) -> Meaning | None:
+        """Return what pictures of so many pixels a side set; None where the model reads none."""
+        field = settings.named_field(settings.IMAGE_SIZE, self._task, self._model)
+        other = None if field is None else settings.field_value(field[0], str(side), self._task, knob=field[1])
+        return self._edge(side, side) or other
 
     def _batch_in_one_pass(self) -> None:
         """Hold the batch of one device in one pass where the line asks whether it fits, or its memory: ``mem?``."""
