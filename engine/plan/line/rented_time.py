@@ -11,7 +11,7 @@ from capacity_tui.engine.plan.line.lexicon.numerals import counted_tokens
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sum_of
 from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.recognition.load_values import SHORTEST_ADVERB
+from capacity_tui.engine.plan.line.lexicon.words import SHORTEST
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import HOUR_SECONDS, parse_quantity
 
@@ -87,6 +87,6 @@ def _span_at(tokens: Sequence[Token], index: int) -> tuple[float, int, int] | No
     for few in (2, 1):
         key = f"per{of_a_span[1]}" if of_a_span else "".join(token.text for token in tokens[index : index + few])
         seconds = words.adverbs.get(key_of(key), 0)
-        if seconds >= _DAY and (len(key) >= SHORTEST_ADVERB or not key.isascii()):
+        if seconds >= _DAY and (len(key) >= SHORTEST or not key.isascii()):
             return float(seconds), index, index if of_a_span else index + few - 1
     return None

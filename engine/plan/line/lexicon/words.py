@@ -223,6 +223,7 @@ def _is_bare(word: Word) -> bool:
 
 
 TRAIN, FINETUNE, INFER, FIT = "train", "finetune", "infer", "fit"
+SHORTEST = 5  # Letters of an adverb of time, as of ``daily``: any is not ``an y``
 
 
 @dataclass(frozen=True, slots=True)

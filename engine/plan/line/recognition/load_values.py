@@ -17,7 +17,7 @@ from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.question_words import Questions
 from capacity_tui.engine.plan.line.lexicon.task_words import is_camera
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, UNCOUNTED, Amount, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import INFER, SHORTEST, TRAIN, UNCOUNTED, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.recognition.data_words import DataWords
 from capacity_tui.engine.plan.line.recognition.number_names import Count
 from capacity_tui.engine.schema import AUTO
@@ -26,7 +26,7 @@ from capacity_tui.engine.units import HOUR_SECONDS, format_count, format_number,
 _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
 _PER = frozenset({"per", "/", "by", "for", "from", "a"})  # Words before one of the users
 _IN_A_TIME, _IN_ALL = "time<=", "usd<="  # What limits on the time and the money of the whole begin with
-_AT_ONCE, SHORTEST_ADVERB = "at once", 5  # Letters, as of ``daily``: any is not an y
+_AT_ONCE = "at once"
 TOKENS_READ = (settings.TOKENS, "tokens in")
 _FAR = 3  # Words between how many times and what has a peak, as in ``peak gpu memory 2x``
 _TIMES_THE_USUAL = re.compile(r"(\d+(?:\.\d+)?)[x×]", re.IGNORECASE)
@@ -210,7 +210,7 @@ class LoadValues(DataWords):
         """Send requests at a rate where the line says how often there are so many, as ``1M documents daily``."""
         words, requests = vocabulary(), self._values.get(Key.INFERENCE_REQUESTS)
         keys = [key_of(token.text) for token in self._tokens]
-        often = [(key, before) for before, key in pairwise(("", *keys)) if len(key) >= SHORTEST_ADVERB]
+        often = [(key, before) for before, key in pairwise(("", *keys)) if len(key) >= SHORTEST]
         often += [(f"{key}{after}", before) for before, key, after in zip(("", *keys), keys, keys[1:], strict=False)]
         rates = (key for key, before in often if key in words.adverbs and before not in words.within)
         adverb = next((key for key in rates if key), "")
