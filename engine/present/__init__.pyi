@@ -13,10 +13,10 @@ from .explanation import explanation_text as explanation_text
 from .explanation import followed as followed
 from .frameworks.audit import audit_as_dict as audit_as_dict
 from .frameworks.audit import audit_parts as audit_parts
+from .machine_facts import machine_parts as machine_parts
 from .machine_report import benchmark_figure_text as benchmark_figure_text
 from .machine_report import benchmark_parts as benchmark_parts
 from .machine_report import job_parts as job_parts
-from .machine_report import machine_parts as machine_parts
 from .machine_report import machine_report_parts as machine_report_parts
 from .machine_report import score_parts as score_parts
 from .machine_report import surroundings_parts as surroundings_parts

@@ -10,7 +10,7 @@ from capacity_tui.engine.fleet.migration import Migration
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.present.explanation import explanation_parts, explanation_text
 from capacity_tui.engine.present.fleet.migration import migration_parts
-from capacity_tui.engine.present.machine_report import machine_parts
+from capacity_tui.engine.present.machine_facts import machine_parts
 from capacity_tui.engine.present.parts import Part, TextPart, parts_in_notebook, table_part
 from capacity_tui.engine.present.results import plan_value_text
 from capacity_tui.engine.present.search_report import figure_text, label_of, needed_parts, search_parts
