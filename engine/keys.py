@@ -189,13 +189,13 @@ class Figure(StrEnum):
     TOTAL_FLOPS = "computation.total_flops"
     PREFILL_TOKENS_PER_SECOND = "computation.infer.prefill_tokens_per_second"
     DECODE_TOKENS_PER_SECOND = "computation.infer.decode_tokens_per_second"
-    TIME_TO_FIRST_TOKEN_SECONDS = "computation.infer.time_to_first_token_seconds"  # noqa: S105 - no password
-    TIME_PER_OUTPUT_TOKEN_SECONDS = "computation.infer.time_per_output_token_seconds"  # noqa: S105 - no password
+    TIME_TO_FIRST_TOKEN_SECONDS = "computation.infer.time_to_first_token_seconds"
+    TIME_PER_OUTPUT_TOKEN_SECONDS = "computation.infer.time_per_output_token_seconds"
     REQUESTS_PER_SECOND = "computation.infer.requests_per_second"
     OUTPUT_TOKENS_PER_SECOND = "computation.infer.output_tokens_per_second"
     LARGEST_REQUESTS_PER_SECOND = "computation.infer.largest_requests_per_second"
-    TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS = "computation.infer.time_to_first_token_percentile_seconds"  # noqa: S105 - no password
-    TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS = "computation.infer.time_per_output_token_percentile_seconds"  # noqa: S105 - no password
+    TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS = "computation.infer.time_to_first_token_percentile_seconds"
+    TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS = "computation.infer.time_per_output_token_percentile_seconds"
     REQUEST_SECONDS = "computation.infer.request_seconds"
     ALL_REQUESTS_SECONDS = "computation.infer.all_requests_seconds"
     RUNNING_REQUESTS = "computation.infer.running_requests"

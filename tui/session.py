@@ -17,10 +17,10 @@ from textual.timer import Timer
 from textual.worker import get_current_worker
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.files import config_folder, settings_file
+from capacity_tui.engine.files import config_folder, settings_file, typed_path
 from capacity_tui.tui.actions import Guide
 from capacity_tui.tui.requests import Fault, Request, reported
-from capacity_tui.tui.settings import Settings, expanded, save_setting, shortened, write_file
+from capacity_tui.tui.settings import Settings, save_setting, shortened, write_file
 from capacity_tui.tui.store import Store
 from capacity_tui.tui.text import Glyphs, Span
 
@@ -192,7 +192,7 @@ class Session:
 
     def open_named(self, name: str) -> None:
         """Have the plan of a file opened if the name is a path, else an example."""
-        path = expanded(name)
+        path = typed_path(name)
         is_path = path.suffix in {".yaml", ".yml"} or "/" in name
         self.open(path if is_path else name, path if is_path else None)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import threading
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from dataclasses import asdict, field
 from pathlib import Path
 
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
-from capacity_tui.engine.files import make_folder, set_aside, state_folder, write_atomically
+from capacity_tui.engine.files import make_folder, set_aside, state_folder, typed_path, write_atomically
 from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.text import Glyphs
 
@@ -20,20 +19,15 @@ SLOWEST_SECONDS = 60.0
 FASTEST_SECONDS = 0.5  # Reading the sensors more often slows the job that is being watched
 
 
-def expanded(text: str) -> Path:
-    """Return a path that was typed, with ``~`` replaced where such a user is known."""
-    return Path(os.path.expanduser(text))  # noqa: PTH111 - the method raises for a user nobody knows
-
-
 def plan_path(text: str, folder: Path) -> Path:
     """Return the path that was typed for a plan; a bare name lies in the folder, and YAML is the format."""
-    path = expanded(text)
+    path = typed_path(text)
     path = path if path.suffix or not path.name else path.with_suffix(".yaml")
     return path if "/" in text else folder / path
 
 
 def shortened(path: Path) -> str:
-    home = str(expanded("~"))
+    home = str(typed_path("~"))
     return str(path).replace(home, "~", 1) if str(path).startswith(home + "/") else str(path)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import os
 import platform
 import re
 import socket
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from capacity_tui.engine.errors import StorageError
-from capacity_tui.engine.files import CORRUPT, data_folder
+from capacity_tui.engine.files import CORRUPT, data_folder, typed_path
 from capacity_tui.engine.machine.benchmark.benchmark_report import FOLDER as BENCHMARKS
 from capacity_tui.engine.machine.benchmark.benchmark_report import facts_of, measured_facts
 from capacity_tui.engine.machine.cpu import probe_cpu
@@ -256,7 +255,7 @@ def _names() -> tuple[str, ...]:
     except (OSError, KeyError):  # a user id without an entry
         user = ""
     host = socket.gethostname()
-    names = {host, host.partition(".")[0], user, Path(os.path.expanduser("~")).name}  # noqa: PTH111 - never raises
+    names = {host, host.partition(".")[0], user, typed_path("~").name}
     return tuple(name for name in names if len(name) > 2 and name not in ("root", "localhost", "user"))
 
 

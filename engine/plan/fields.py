@@ -133,30 +133,35 @@ TREES = ("decision_tree", "random_forest", "xgboost_like")
 
 
 @dataclass(frozen=True, slots=True)
+class HardwareFacts:
+    """What is known of a plan's hardware; None for what is not."""
+
+    devices: int | None = None
+    per_node: int | None = None  # devices of one node
+    on_processor: bool | None = None  # whether it runs on processors alone
+    has_own_memory: bool | None = None  # whether its devices have memory beside the host's
+    has_price: bool | None = None  # whether it is known what the hardware costs
+    has_spot_price: bool | None = None  # whether a spot price is known for it
+    has_committed_price: bool | None = None  # whether a price for a commitment of years is known, and asked for
+    has_regional_prices: bool | None = None  # whether prices of several regions are known, and asked for
+
+
+@dataclass(frozen=True, slots=True)
 class FieldContext:
     """What decides whether a field has an effect."""
 
     plan: Plan  # the plan; what is ``auto`` or not given may still become anything
     kind: Kind
     task: str
-    devices: int | None = None  # devices of its hardware; None where that is unknown
-    per_node: int | None = None  # devices of one node, likewise
-    has_towers: bool | None = None  # whether the model sees or hears through weights of their own, likewise
-    has_experts: bool | None = None  # whether the model is a mixture of experts, likewise
-    zero: int | None = None  # what replicas share, as given or as the framework does; None while it is open
-    claims_memory: bool = False  # whether the engine takes a share of memory for itself
-    on_processor: bool | None = None  # whether it runs on processors alone, likewise
-    has_own_memory: bool | None = None  # whether its devices have memory beside the host's, likewise
-    has_price: bool | None = None  # whether it is known what the hardware costs, likewise
-    has_spot_price: bool | None = None  # whether a spot price is known for its hardware, likewise
-    # whether a price for a commitment of years is known for it, and asked for, likewise
-    has_committed_price: bool | None = None
-    # whether prices of several regions are known for it, and asked for, likewise
-    has_regional_prices: bool | None = None
-    full_precision: bool = False  # whether weights are their own master copy
-    casts: bool = False  # whether matrices are cast to a narrower type for their products
-    has_rank: bool = True  # whether the optimizer's states are of low rank
-    fixed_length: int = 0  # tokens that the model always reads; 0 where the plan says or that is unknown
+    hardware: HardwareFacts
+    has_towers: bool | None  # whether the model sees or hears through weights of their own; None where that is unknown
+    has_experts: bool | None  # whether the model is a mixture of experts, likewise
+    zero: int | None  # what replicas share, as given or as the framework does; None while it is open
+    claims_memory: bool  # whether the engine takes a share of memory for itself
+    full_precision: bool  # whether weights are their own master copy
+    casts: bool  # whether matrices are cast to a narrower type for their products
+    has_rank: bool  # whether the optimizer's states are of low rank
+    fixed_length: int  # tokens that the model always reads; 0 where the plan says or that is unknown
 
     @property
     def serves(self) -> bool:
@@ -170,13 +175,8 @@ def _is_one(path: str) -> Callable[[FieldContext], bool]:
 
 
 def _lacks_nodes(context: FieldContext) -> bool:
-    if context.devices is None:
-        return False
-    return context.devices <= (context.per_node or context.devices)
-
-
-def _has_load(plan: Plan) -> bool:
-    return plan.inference.is_load
+    hardware = context.hardware
+    return hardware.devices is not None and hardware.devices <= (hardware.per_node or hardware.devices)
 
 
 def _has_plain_base(plan: Plan) -> bool:
@@ -196,36 +196,36 @@ LACKING: Mapping[str, Callable[[FieldContext], bool]] = {
     "reference": lambda context: context.plan.training.preference not in {"dpo", "kto", "grpo", "ppo"},
     "towers": lambda context: context.has_towers is False,
     "nodes": _lacks_nodes,
-    "devices": lambda context: context.devices == 1,
+    "devices": lambda context: context.hardware.devices == 1,
     "experts": lambda context: context.has_experts is False,
     "stages": _is_one(Key.PARALLELISM_PP),
     "split layers": _is_one(Key.PARALLELISM_TP),
     "split sequence": _is_one(Key.PARALLELISM_CP),
-    "replicas": lambda context: context.devices == 1 or context.plan.parallelism.dp == 1,
+    "replicas": lambda context: context.hardware.devices == 1 or context.plan.parallelism.dp == 1,
     "sharing": lambda context: context.zero == 0,
     "epochs": lambda context: context.plan.training.epochs is None,
     "short numbers": lambda context: context.full_precision,
     "files": lambda context: context.task != "fit",
     _ANY_LENGTH: lambda context: context.fixed_length > 0,
     "claim": lambda context: not context.claims_memory,
-    "accelerator": lambda context: context.on_processor is True,
+    "accelerator": lambda context: context.hardware.on_processor is True,
     "host at work": lambda context: context.serves and (not context.plan.is_split_with_host),
-    "own memory": lambda context: context.has_own_memory is False,
-    "load": lambda context: not _has_load(context.plan),
+    "own memory": lambda context: context.hardware.has_own_memory is False,
+    "load": lambda context: not context.plan.inference.is_load,
     "an end": lambda context: context.serves and context.plan.inference.requests is None,
     "served adapters": lambda context: context.plan.inference.adapters == 0,
     "teacher": lambda context: context.plan.training.preference != "distillation",
     "guessing": lambda context: context.plan.inference.num_speculative_tokens == 0,
-    "one batch": lambda context: context.serves and context.kind == "transformer" and _has_load(context.plan),
+    "one batch": lambda context: context.serves and context.kind == "transformer" and context.plan.inference.is_load,
     "served": lambda context: context.kind == "network",
     "divided model": lambda context: context.kind in ("classical", "plugin"),
     "split model": lambda context: context.serves and context.plan.parallelism.tp == context.plan.parallelism.pp == 1,
     "energy": lambda context: context.serves,
-    "a price": lambda context: context.has_price is False,
-    "spot price": lambda context: context.has_spot_price is False,
-    "committed price": lambda context: context.has_committed_price is False,
-    "regional price": lambda context: context.has_regional_prices is False,
-    "processors": lambda context: context.on_processor is False,
+    "a price": lambda context: context.hardware.has_price is False,
+    "spot price": lambda context: context.hardware.has_spot_price is False,
+    "committed price": lambda context: context.hardware.has_committed_price is False,
+    "regional price": lambda context: context.hardware.has_regional_prices is False,
+    "processors": lambda context: context.hardware.on_processor is False,
     "images": lambda context: context.plan.model.name == PERCEPTRON,
     "unlike devices": lambda context: not _may_be_unlike(context.plan),
     "reports": lambda _: True,
@@ -243,42 +243,20 @@ def idle_reason(knob: Knob, context: FieldContext) -> str:
     return next((condition_text(name) for name in knob.needs if LACKING[name](context)), "")
 
 
-@dataclass(frozen=True, slots=True)
-class HardwareFacts:
-    """What is known of a plan's hardware: see ``FieldContext``."""
-
-    devices: int | None = None
-    per_node: int | None = None
-    on_processor: bool | None = None
-    has_own_memory: bool | None = None
-    has_price: bool | None = None
-    has_spot_price: bool | None = None
-    has_committed_price: bool | None = None
-    has_regional_prices: bool | None = None
-
-
 def field_context(
     plan: Plan, kind: Kind, task: str, catalog: Catalog, hardware: HardwareFacts | None = None
 ) -> FieldContext:
     """Return what decides whether fields have an effect; ``hardware`` is by default what the plan says."""
-    known = hardware or HardwareFacts(plan.hardware.devices, plan.hardware.per_node)
     engines, shape = catalog.engine_rows(plan.inference.engine), _shape(plan, kind, catalog)
     return FieldContext(
         plan,
         kind,
         task,
-        known.devices,
-        known.per_node,
+        hardware or HardwareFacts(plan.hardware.devices, plan.hardware.per_node),
         None if shape is None else bool(shape.tower_weights),
         _has_experts(plan, kind, catalog),
         _zero(plan, catalog),
         any(row.memory_policy != "needed" for row in engines),
-        known.on_processor,
-        known.has_own_memory,
-        known.has_price,
-        known.has_spot_price,
-        known.has_committed_price,
-        known.has_regional_prices,
         _has_full_precision(plan, catalog),
         _casts(plan, catalog),
         (row := catalog.optimizers.get(plan.training.optimizer)) is None or row.rank is not None,

@@ -197,7 +197,7 @@ def _stored(
 
 def _lookup_seconds(database: Database, question: BenchQuestion) -> list[float]:
     """Look patterns up at random; return the seconds of each; raises StorageError if one is not there."""
-    drawn = random.Random(0)  # noqa: S311 - any patterns will do
+    drawn = random.Random(0)  # any patterns will do
     taken = []
     for _ in range(min(question.documents, _QUERIES)):
         name = name_of(drawn.randrange(question.documents))

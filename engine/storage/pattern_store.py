@@ -196,7 +196,7 @@ def name_of(number: int) -> str:
 def patterns(first: int, count: int, chunk: int) -> Iterator[Pattern]:
     """Yield patterns by their numbers from a first one on, the same ones at any time and in any portions."""
     for number in range(first, first + count):
-        drawn = random.Random(number)  # noqa: S311 - any words by that law will do
+        drawn = random.Random(number)  # any words by that law will do
         words = tuple(f"word{int(VOCABULARY ** drawn.random())}" for _ in range(chunk))
         yield Pattern(name_of(number), number % LEVELS, max(1, MOST_FREQUENT // (number // LEVELS + 1)), words)
 

@@ -7,7 +7,6 @@ become the words of a command line, so that a tool takes and refuses what the co
 from __future__ import annotations
 
 import json
-import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ import click
 
 from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.cli.plan.plan import plan
 from capacity_tui.tui.cli.plan.plan_files import validate
@@ -56,7 +56,7 @@ class AllowedFolders:
                     self._check(word)
 
     def _check(self, word: str) -> None:
-        path = Path(os.path.expanduser(word))  # noqa: PTH111 - the method raises for a user nobody knows
+        path = typed_path(word)
         leads_away = path.is_absolute() or ".." in path.parts
         try:
             status = path.stat()

@@ -31,6 +31,11 @@ ShowPictures: TypeAlias = Callable[[str, Callable[[int], list[Line]], Callable[[
 """Shows pictures over the view: the same, and what has them written to files."""
 
 
+def size_classes(**starts: int) -> list[tuple[int, str]]:
+    """Return the style classes of a screen, each with the width or height in cells from which it holds."""
+    return [(start, f"-{name.replace('_', '-')}") for name, start in starts.items()]
+
+
 class ViewScreen(Commanded, Guarded, Screen[None]):
     """A full screen over the plan; what it shows stands between the lines that all views share.
 

@@ -69,7 +69,7 @@ def _past_the_cache(handle: int) -> bool:
 
 def _measure(conditions: Conditions, handle: int, how: str) -> Iterator[Measurement]:
     block = mmap.mmap(-1, CHUNK_BYTES)  # aligned to a page, as direct I/O wants it
-    block.write(random.Random(0).randbytes(CHUNK_BYTES))  # noqa: S311 - disks that compress must not look fast
+    block.write(random.Random(0).randbytes(CHUNK_BYTES))  # disks that compress must not look fast
     sizes = f"{FILE_BYTES >> 20} MiB in pieces of {CHUNK_BYTES >> 20} MiB, {how}"
     page = memoryview(block)[:PAGE_BYTES]
     single = f"{PAGE_BYTES} bytes one after the other, {how}"
@@ -98,7 +98,7 @@ def _access(conditions: Conditions, handle: int, buffer: mmap.mmap | memoryview,
 
 
 def _random_accesses(conditions: Conditions, handle: int, page: memoryview, does: str) -> list[float]:
-    places = random.Random(1)  # noqa: S311 - any spread of places will do
+    places = random.Random(1)  # any spread of places will do
     end = time.perf_counter() + RANDOM_SECONDS
     seconds: list[float] = []
     while len(seconds) < RANDOM_ACCESSES and (time.perf_counter() < end or not seconds):

@@ -40,6 +40,7 @@ from capacity_tui.tui.views.plan.why import Why
 from capacity_tui.tui.views.query_view.results import ResultTable
 from capacity_tui.tui.views.query_view.screen import ROWS, QueryScreen
 from capacity_tui.tui.views.query_view.search import PlanQuestion, question_fields
+from capacity_tui.tui.views.view_screen import size_classes
 from capacity_tui.tui.widgets.lines import DrawnLines
 from capacity_tui.tui.widgets.panel import Panel
 
@@ -52,8 +53,8 @@ class CloudScreen(QueryScreen):
     """Compares offers of clouds for the current plan."""
 
     VIEW = "cloud"
-    HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (160, "-broad")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-middle"), (36, "-tall")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS = size_classes(slender=0, broad=160)
+    VERTICAL_BREAKPOINTS = size_classes(low=0, short=16, middle=22, tall=36)
 
     def __init__(self, session: Session) -> None:
         offer = Offer()

@@ -16,7 +16,7 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import Table
 from capacity_tui.tui.text import Line, Span, fit, left, line, marked, plain_text, wrap
 from capacity_tui.tui.view import Document
-from capacity_tui.tui.views.view_screen import PanelScreen, RowActions
+from capacity_tui.tui.views.view_screen import PanelScreen, RowActions, size_classes
 from capacity_tui.tui.widgets.lines import TableLayout
 from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
 
@@ -32,8 +32,8 @@ class ClusterScreen(PanelScreen):
     VIEW = "cluster"
     FOCUSES_LATER = True
     AUTO_FOCUS: ClassVar[str] = "#nodes"
-    HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (116, "-broad"), (160, "-wide")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (32, "-tall")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS = size_classes(slender=0, broad=116, wide=160)
+    VERTICAL_BREAKPOINTS = size_classes(low=0, short=16, tall=32)
 
     def __init__(self, session: Session) -> None:
         self._node_rows, self._placement, self._queue = Nodes(), PlacementLevels(), Queue()

@@ -15,11 +15,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from capacity_tui.engine.errors import CapacityError, StorageError
-from capacity_tui.engine.files import storage_error
+from capacity_tui.engine.files import storage_error, typed_path
 from capacity_tui.tui.actions import dialog_bindings
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.settings import expanded, shortened, write_file
+from capacity_tui.tui.settings import shortened, write_file
 from capacity_tui.tui.shown.results import Export
 from capacity_tui.tui.text import Line, Span, fold, line, list_row, wrap
 from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
@@ -84,7 +84,7 @@ class Exporting:
             return
 
         def accept(text: str) -> str:
-            path = expanded(text)
+            path = typed_path(text)
             if not export.folder and path.name and not path.suffix:
                 path = path.with_suffix(Path(export.name).suffix)
             refusal = self._replacing.refusal_of(text, path, export) or _write(path, export)

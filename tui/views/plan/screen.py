@@ -16,7 +16,7 @@ from capacity_tui.tui.views.plan.comparison import ComparisonTable
 from capacity_tui.tui.views.plan.field_list import FieldList
 from capacity_tui.tui.views.plan.hardware import Hardware, Live
 from capacity_tui.tui.views.plan.why import AdviceList, Why
-from capacity_tui.tui.views.view_screen import PanelScreen
+from capacity_tui.tui.views.view_screen import PanelScreen, size_classes
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
@@ -39,20 +39,8 @@ class PlanScreen(PanelScreen):
     _sweeping: Sweeping
     VIEW = "plan"
     AUTO_FOCUS: ClassVar[str] = "#config"
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
-        (0, "-tiny-width"),
-        (60, "-narrow"),
-        (70, "-medium"),
-        (100, "-wide"),
-        (116, "-broad"),
-        (160, "-vast"),
-    ]
-    VERTICAL_BREAKPOINTS = [  # noqa: RUF012
-        (0, "-tiny-height"),
-        (18, "-short"),
-        (32, "-tall"),
-        (48, "-high"),
-    ]
+    HORIZONTAL_BREAKPOINTS = size_classes(tiny_width=0, narrow=60, medium=70, wide=100, broad=116, vast=160)
+    VERTICAL_BREAKPOINTS = size_classes(tiny_height=0, short=18, tall=32, high=48)
 
     def __init__(self, session: Session, source: Path | str | None = None, accelerator: str | None = None) -> None:
         self._source = source

@@ -21,7 +21,7 @@ from capacity_tui.tui.text import Line, Span, clip, line, plain_text
 from capacity_tui.tui.views.dialogs.picker import Picker, Typed
 from capacity_tui.tui.views.query_view.results import ResultTable
 from capacity_tui.tui.views.query_view.search import Begin, Details, Progress, Searching, SearchState
-from capacity_tui.tui.views.view_screen import PanelScreen, RowActions
+from capacity_tui.tui.views.view_screen import PanelScreen, RowActions, size_classes
 from capacity_tui.tui.widgets.lines import Lines
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Accept, Ask, Prompt
@@ -189,8 +189,8 @@ class QueryScreen(PanelScreen):
 
     AUTO_FOCUS: ClassVar[str] = "ResultTable"
     BINDINGS: ClassVar[list[BindingType]] = bindings("asking")
-    HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (116, "-broad")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-middle"), (32, "-tall")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS = size_classes(slender=0, broad=116)
+    VERTICAL_BREAKPOINTS = size_classes(low=0, short=16, middle=22, tall=32)
 
     def __init__(self, session: Session, table: ResultTable, aside: Lines, begin: Begin) -> None:
         self.table, self.aside, self.form = table, aside, QuestionForm()

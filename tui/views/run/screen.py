@@ -22,7 +22,7 @@ from capacity_tui.tui.store import TAKEN
 from capacity_tui.tui.text import Span, plain_text
 from capacity_tui.tui.view import Document, RunRow, RunsReader, WatchedRun
 from capacity_tui.tui.views.run.panels import Curves, Events, RunHead, RunsTable, Usage
-from capacity_tui.tui.views.view_screen import PanelScreen
+from capacity_tui.tui.views.view_screen import PanelScreen, size_classes
 from capacity_tui.tui.widgets.panel import Panel
 
 _FRONT, _ZOOM, _TABLE = "-front", "-zoom", "-table"
@@ -34,8 +34,8 @@ class RunScreen(PanelScreen):
     VIEW = "run"
     FOCUSES_LATER = True
     AUTO_FOCUS: ClassVar[str] = "#runs"
-    HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (116, "-broad")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-middle"), (32, "-tall")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS = size_classes(slender=0, broad=116)
+    VERTICAL_BREAKPOINTS = size_classes(low=0, short=16, middle=22, tall=32)
 
     def __init__(self, session: Session) -> None:
         self._table, self._head = RunsTable(), RunHead()

@@ -19,7 +19,7 @@ from capacity_tui.tui.text import plain_text
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.scale.corpus import CorpusEdits, CorpusFields, CorpusSweep, Devices
 from capacity_tui.tui.views.scale.panels import Levels, PatternCharts, Remarks, ScaledPictures, Storage
-from capacity_tui.tui.views.view_screen import PanelScreen, RowActions
+from capacity_tui.tui.views.view_screen import PanelScreen, RowActions, size_classes
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Prompt
 
@@ -37,8 +37,8 @@ class ScaleScreen(PanelScreen):
 
     VIEW = "scale"
     AUTO_FOCUS: ClassVar[str] = "#devices"
-    HORIZONTAL_BREAKPOINTS = [(0, "-thin"), (70, "-slender"), (116, "-broad"), (160, "-wide")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (23, "-middle"), (32, "-tall")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS = size_classes(thin=0, slender=70, broad=116, wide=160)
+    VERTICAL_BREAKPOINTS = size_classes(low=0, short=16, middle=23, tall=32)
 
     def __init__(self, session: Session) -> None:
         self._devices, self._storage = Devices(), Storage()
