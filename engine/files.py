@@ -7,10 +7,9 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from capacity_tui.engine.errors import Place, StorageError
@@ -54,16 +53,12 @@ _LOCKED_BYTE = 2**30  # Where no file of the program reaches
 
 def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of what the user made with the program; it need not exist."""
-    from platformdirs import user_data_path  # noqa: PLC0415 - most users of this module need no folder
-
-    return _folder(environment.get(DATA_VARIABLE), partial(user_data_path, "capacity-tui", appauthor=False))
+    return _folder("data", environment.get(DATA_VARIABLE), appauthor=False)
 
 
 def config_folder() -> Path:
     """Return the folder of settings, themes and the user's catalogue rows; the folder need not exist."""
-    from platformdirs import user_config_path  # noqa: PLC0415 - as above
-
-    return _folder(os.environ.get(CONFIG_VARIABLE), partial(user_config_path, "capacity-tui"))
+    return _folder("config", os.environ.get(CONFIG_VARIABLE))
 
 
 def settings_file() -> Path:
@@ -73,24 +68,23 @@ def settings_file() -> Path:
 
 def cache_folder() -> Path:
     """Return the folder of what the program can compute again; it need not exist."""
-    from platformdirs import user_cache_path  # noqa: PLC0415 - as above
-
-    return _folder(None, partial(user_cache_path, "capacity-tui"))
+    return _folder("cache")
 
 
-def _folder(chosen: str | None, usual: Callable[[], Path]) -> Path:
+def _folder(kind: str, chosen: str | None = None, appauthor: bool | None = None) -> Path:
     """Return a chosen folder, else the usual one of this system; NOWHERE for a user without a home."""
+    import platformdirs  # noqa: PLC0415 - most users of this module need no folder
+
     try:
-        return Path(chosen).expanduser() if chosen else usual().expanduser()
+        usual = getattr(platformdirs, f"user_{kind}_path")
+        return Path(chosen or usual("capacity-tui", appauthor=appauthor)).expanduser()
     except RuntimeError:
         return NOWHERE
 
 
 def state_folder() -> Path:
     """Return the folder of unsaved edits and notes on mistakes; the folder need not exist."""
-    from platformdirs import user_state_path  # noqa: PLC0415 - as above
-
-    return _folder(os.environ.get(STATE_VARIABLE), partial(user_state_path, "capacity-tui", appauthor=False))
+    return _folder("state", os.environ.get(STATE_VARIABLE), appauthor=False)
 
 
 def write_atomically(path: Path, text: str | bytes, overwrite: bool = False) -> None:

@@ -7,6 +7,7 @@ through here.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _NO_BREAK = "\u00a0\u202f"  # Spaces that keep a number with its unit
@@ -47,7 +48,6 @@ def csv_table(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> s
     A text that a spreadsheet would take for a formula has an apostrophe before it.
     """
     import csv  # noqa: PLC0415 - what is printed elsewhere needs none
-    import io  # noqa: PLC0415 - likewise
 
     text = io.StringIO()
     table = csv.DictWriter(text, columns, restval="", lineterminator="\n")

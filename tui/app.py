@@ -20,6 +20,7 @@ from textual import events, on
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
+from textual.command import Provider
 from textual.driver import Driver
 from textual.screen import ModalScreen, Screen
 from textual.timer import Timer
@@ -40,8 +41,6 @@ from capacity_tui.tui.widgets import themes
 from capacity_tui.tui.widgets.lines import ClosesOnce, Guarded
 
 if TYPE_CHECKING:
-    from textual.command import Provider
-
     from capacity_tui.tui.view import Engine
 
 

@@ -14,6 +14,13 @@ from capacity_tui.engine.catalog import Catalog, load_catalog, price_age
 from capacity_tui.engine.catalog import Instance as InstanceRow
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.machine import Machine, detect
+from capacity_tui.engine.machine.benchmark import (
+    BenchmarkReport,
+    benchmarks_folder,
+    busy_text,
+    read_reports,
+    save_report,
+)
 from capacity_tui.engine.models import known_models
 from capacity_tui.engine.plan import Plan, pinned
 from capacity_tui.engine.plan.files import (
@@ -49,7 +56,6 @@ from capacity_tui.tui.view import BenchmarkOutcome, BenchmarkStep, Document
 from capacity_tui.tui.views.plan.hardware_facts import LiveSampler, load_rows, machine_rows
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.benchmark import BenchmarkReport
     from capacity_tui.engine.machine.benchmark import Progress as BenchmarkProgress
     from capacity_tui.tui.views.run.present import WatchedRuns
 
@@ -191,7 +197,6 @@ class Benchmarks:
         self, machine: Machine, progress: Callable[[BenchmarkStep], None], cancelled: Event, renew: Callable[[], object]
     ) -> BenchmarkOutcome:
         """Measure a machine and keep what was measured."""
-        from capacity_tui.engine.machine.benchmark import benchmarks_folder, busy_text, read_reports, save_report
         from capacity_tui.engine.storage import benchmark_machine
 
         def on_progress(step: BenchmarkProgress) -> None:

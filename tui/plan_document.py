@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +17,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan, edited, pinned, renamed, taken, unpinned
 from capacity_tui.engine.plan.files import dump_plan
+from capacity_tui.engine.plan.line import Asked
 from capacity_tui.engine.present import ExplanationText, explanation_text
 from capacity_tui.engine.present.pictures import PICTURES, Picture, picture_of
 from capacity_tui.engine.record import dataclass
@@ -31,9 +33,6 @@ from capacity_tui.tui.views.plan.hardware_facts import cluster_rows, hardware_wo
 from capacity_tui.tui.views.plan.present import PinnedPlans, column, exports_of, setting_reason, warning_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from capacity_tui.engine.plan.line import Asked
     from capacity_tui.tui.shown.scale import Clustered, ScaledPlan
     from capacity_tui.tui.views.cloud.screen import OffersQuestion
     from capacity_tui.tui.views.find.screen import SearchQuestion

@@ -20,7 +20,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder, settings_file, typed_path
 from capacity_tui.tui.actions import Guide
 from capacity_tui.tui.requests import Fault, Request, reported
-from capacity_tui.tui.settings import Settings, save_setting, shortened, write_file
+from capacity_tui.tui.settings import RecentPlan, Settings, remember_plan, save_setting, shortened, write_file
 from capacity_tui.tui.store import Store
 from capacity_tui.tui.text import Glyphs, Span
 
@@ -226,8 +226,6 @@ class Session:
         """Have a file that was opened remembered for the next start."""
 
         def work(_: Request[None]) -> None:
-            from capacity_tui.tui.settings import RecentPlan, remember_plan
-
             with suppress(CapacityError):  # a full disk is no reason not to open it
                 remember_plan(RecentPlan(str(path.absolute()), True, name))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,12 +38,9 @@ from capacity_tui.engine.cluster.pricing import (
 )
 from capacity_tui.engine.errors import HardwareError, Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.machine import Provenance
+from capacity_tui.engine.machine import Machine, Provenance
 from capacity_tui.engine.plan import DETECTED, DeviceGroup, HardwareSection, PricingSection
 from capacity_tui.engine.units import count_in_words, parse_count
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
 
 SMALLEST_FIGURE, LARGEST_FIGURE = 1e-6, 1e12
 """What a figure of hardware may be in the unit of its key; beyond that times leave the range of numbers."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,15 +24,13 @@ from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import ModelFacts, Note, Operator, Phase, Work
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.models import Calculated, ClassicalSpec, ModelPlugin, PluginSpec, Spec, plugin_of
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.uncertainty import Evidence
 from capacity_tui.engine.units import FP16_BYTES, FP32_BYTES, FP64_BYTES, format_number
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
-    from capacity_tui.engine.uncertainty import Evidence
 
 # What one run of the work is, by task; an optimizer step where nothing else stands here.
 ITERATIONS: Mapping[str, Iteration] = {"infer": "batch", "fit": "fit"}

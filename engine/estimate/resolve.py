@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from capacity_tui.engine.estimate.transformer.resolve import (
     stores_scores,
 )
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.machine import MeasuredRun
+from capacity_tui.engine.machine import Machine, MeasuredRun
 from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec, refuse_training
 from capacity_tui.engine.models.transformer import (
     TransformerShape,
@@ -51,10 +51,6 @@ from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, TRAINED
 from capacity_tui.engine.uncertainty import ALIKE_WORDS, KIND, RunFeatures, Similarity, UserRuns
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
-
 
 _LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_CONCURRENCY)
 _USUAL = "the default"

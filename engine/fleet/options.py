@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, ModelSize, Precision, load_catalog, named_numbers
 from capacity_tui.engine.catalog.fleet_files import Remark
@@ -14,6 +13,7 @@ from capacity_tui.engine.cluster import SIXTEEN_BIT, Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import figures_of, formula
 from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.record import dataclass
@@ -22,9 +22,6 @@ from capacity_tui.engine.solve.modes import ModePlan, fill
 from capacity_tui.engine.solve.search import Rejected, hardware_ids
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
 
 TIME, USD, FLOPS = Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.COST_USD, Figure.TOTAL_FLOPS
 NAME, DEVICES = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.cluster import instances_for
@@ -23,6 +22,7 @@ from capacity_tui.engine.fleet.options import (
     first_options,
 )
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.models import family_of
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, memory_searched
@@ -33,10 +33,6 @@ from capacity_tui.engine.solve.search import INSTANCES, Rejected
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_money, format_seconds
 from capacity_tui.engine.verdict import Verdict
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
-
 
 SHOWN = 3
 CALLBACK_SECONDS = 0.2  # What was found so far is callback so often at most

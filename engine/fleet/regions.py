@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, Instance, load_catalog
 from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH
@@ -15,14 +14,12 @@ from capacity_tui.engine.fleet.migration.priced import month_usd
 from capacity_tui.engine.fleet.migration.recommendations import transfer_hours
 from capacity_tui.engine.fleet.options import assumed
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited, with_values
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.units import GIGA
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

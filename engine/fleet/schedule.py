@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from time import monotonic
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
 import numpy as np
 
@@ -31,16 +31,13 @@ from capacity_tui.engine.fleet.schedule_problem import (
     share_of,
     usd_per_hour,
 )
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import read_source
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
-
 
 End = Literal["value", "low", "high"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from capacity_tui.engine.errors import CapacityError, PlanError, refuse_all
 from capacity_tui.engine.estimate import job_seconds
 from capacity_tui.engine.fleet.schedule_entries import Entries, JobEntry, MachineEntry
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited, with_values
 from capacity_tui.engine.plan.files import plan_from_data
@@ -20,9 +20,6 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
 
 NEVER = Interval(np.inf, np.inf, np.inf)
 

@@ -15,13 +15,14 @@ from importlib.metadata import entry_points
 from importlib.resources import files
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.fleet_files import fleet_files_below
 from capacity_tui.engine.files import CONFIG_VARIABLE, config_folder
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.models import GROUP
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.search import (
@@ -38,9 +39,6 @@ from capacity_tui.engine.solve.search import (
     spaces_of,
 )
 from capacity_tui.engine.solve.space import BLOCK, Axis, LazyBlock, Values
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

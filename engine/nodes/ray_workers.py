@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from dataclasses import astuple
 from hashlib import sha256
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import HardwareError, MissingPartError
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.nodes.chunks import (
     Chunk,
     Cutting,
@@ -27,10 +28,6 @@ from capacity_tui.engine.nodes.ray_nodes import is_local, ray_session
 from capacity_tui.engine.nodes.shared_search import Filled, Outcomes, SharedSearch, journal_of
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.search import Answer, Question, answerable
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
-
 
 CHUNKS_PER_WORKER = 2  # Chunks at a worker: one that it works on, one that waits
 MOMENT_SECONDS = 0.1

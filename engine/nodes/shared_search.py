@@ -13,10 +13,11 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.files import make_folder, state_folder, writing
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.nodes.chunks import (
     Chunk,
     Cutting,
@@ -40,10 +41,6 @@ from capacity_tui.engine.solve.search import (
     spaces_of,
 )
 from capacity_tui.engine.solve.space import Values
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
-
 
 Filled: TypeAlias = Mapping[tuple[object, ...], Values]
 Outcomes: TypeAlias = tuple[Outcome, ...]

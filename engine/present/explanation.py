@@ -12,6 +12,7 @@ from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Derivation, Input, interval_text
 from capacity_tui.engine.explain import Explanation, Sum, Term
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present.parts import Part, Section, SectionsPart, TextPart
@@ -21,7 +22,6 @@ from capacity_tui.engine.solve import Explained, Lever, change_text, explain
 from capacity_tui.engine.units import format_percent, format_quantity
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
     from capacity_tui.engine.present.pictures.charts import Picture
 
 BETWEEN = "/"  # What stands between a result key and the names of inputs to follow

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, counted
@@ -21,15 +19,13 @@ from capacity_tui.engine.estimate import (
 from capacity_tui.engine.estimate.data import LOCAL, MEMORY, Content, Supply, tier_of
 from capacity_tui.engine.estimate.transformer import transformer_run
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import DataPhase, DataSection, Plan, edited
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.advice import KEPT_CHECKPOINTS
 from capacity_tui.engine.units import GIGA
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
 
 SHARED = "network"
 SHARDED = 1  # From this stage of ZeRO on every replica writes a part

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.rows import StorageTier
@@ -23,6 +22,7 @@ from capacity_tui.engine.estimate.data import (
     transfer_price,
 )
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes import content_of, taken_per_second
@@ -35,9 +35,6 @@ from capacity_tui.engine.storage.checkpoints import (
     phase_estimates,
 )
 from capacity_tui.engine.units import GIGA
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
 
 REPEATS = "repeats-as-good-as-new"
 ELSEWHERE = "another provider"

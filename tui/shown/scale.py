@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.results import NO_ROWS, Table, TableColumn
+from capacity_tui.tui.shown.results import NO_ROWS, Field, Table, TableColumn
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import Chosen, Trial
-    from capacity_tui.tui.shown.results import Field
 DeviceState: TypeAlias = Literal["planned", "free", "busy", "down"]
 Unit = Literal["", "B"]  # What an axis counts: things, or bytes
 

@@ -7,7 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from capacity_tui.engine.catalog.fleet_files.instance_entries import FleetFileContent, Remark, read_commented_json
+from capacity_tui.engine.catalog.fleet_files.instance_entries import (
+    FleetFileContent,
+    Remark,
+    add_instances,
+    read_commented_json,
+)
 from capacity_tui.engine.catalog.reading import Document, KeyPath, key_of, nearest
 from capacity_tui.engine.catalog.rows.devices import Accelerator, Instance
 from capacity_tui.engine.catalog.shipped import parse_shipped
@@ -63,8 +68,6 @@ def read_fleet_files(paths: Iterable[Path], known: Known) -> FleetFileContent:
 
     What cannot be used is a problem of the answer, and the rest is used.
     """
-    from capacity_tui.engine.catalog.fleet_files.instance_entries import add_instances  # noqa: PLC0415 - few have any
-
     content = FleetFileContent()
     for path in paths:
         try:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, counted, price_age
-from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH, Disk, Egress, Holds, PriceStep
+from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH, DataFormat, Disk, Egress, Holds, PriceStep, StorageTier
+from capacity_tui.engine.cluster import NodeHost
 from capacity_tui.engine.estimate.derivation import equation, formula
 from capacity_tui.engine.estimate.work import Delivery
 from capacity_tui.engine.models.transformer import TransformerShape
@@ -19,9 +20,7 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, MEGA
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.catalog.rows import DataFormat, StorageTier
-    from capacity_tui.engine.cluster import Cluster, NodeHost
+    from capacity_tui.engine.cluster import Cluster
     from capacity_tui.engine.models.networks import LayerList, NetworkSpec
 
 CORES = "host-cores"

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.estimate import cost, formula
+from capacity_tui.engine.catalog import Instance
+from capacity_tui.engine.cluster import Cluster, Price, Quote
+from capacity_tui.engine.estimate import CostEstimate, cost, formula
 from capacity_tui.engine.fleet.migration.question import Alternative, MigrationQuestion
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.record import dataclass
@@ -15,9 +17,6 @@ from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Instance
-    from capacity_tui.engine.cluster import Cluster, Price, Quote
-    from capacity_tui.engine.estimate import CostEstimate
     from capacity_tui.engine.fleet.migration.throughput import Throughput
 
 NO_SPOT_FOR_SERVING = "interactive serving does not run on spot capacity"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from capacity_tui.engine.catalog import Accelerator, Catalog
+from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate import formula
 from capacity_tui.engine.estimate.data import DataLocation, transfer_price
-from capacity_tui.engine.fleet.migration.priced import month_usd
+from capacity_tui.engine.fleet.migration.priced import Machine, month_usd
 from capacity_tui.engine.fleet.migration.question import (
     SERVED,
     Alternative,
@@ -28,12 +29,6 @@ from capacity_tui.engine.fleet.options import assumed
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import GIGA, PERCENT, format_bytes, format_count
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Accelerator, Catalog
-    from capacity_tui.engine.cluster import Cluster
-    from capacity_tui.engine.fleet.migration.priced import Machine
-    from capacity_tui.engine.fleet.migration.question import Alternative
 
 DEGREES: tuple[Degree, ...] = ("low", "medium", "high")
 

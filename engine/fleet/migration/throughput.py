@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
 
-from capacity_tui.engine.cluster import resolve_cluster
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster import Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import METRICS, estimate_resolved, figures_of
+from capacity_tui.engine.estimate import METRICS, Estimate, estimate_resolved, figures_of
 from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited, memory_searched
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve import EstimatedPlan, with_evidence
-from capacity_tui.engine.solve.modes import ModeName, fill, is_written
+from capacity_tui.engine.solve.modes import ModeName, ModePlan, fill, is_written
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.cluster import Cluster
-    from capacity_tui.engine.estimate import Estimate
-    from capacity_tui.engine.machine import Machine
-    from capacity_tui.engine.solve.modes import ModePlan
 
 NAME, DEVICES, SPOT = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.PRICING_SPOT
 _WORK = (Figure.LARGEST_REQUESTS_PER_SECOND, Figure.REQUESTS_PER_SECOND, Figure.TOKENS_PER_SECOND)

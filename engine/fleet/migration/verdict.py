@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from capacity_tui.engine.catalog import Instance
+from capacity_tui.engine.fleet.migration.priced import Machine
 from capacity_tui.engine.fleet.migration.question import (
     MOST_HOURS,
     Alternative,
@@ -33,10 +34,6 @@ from capacity_tui.engine.fleet.options import assumed
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import HOUR_SECONDS, PERCENT, format_bytes
 from capacity_tui.engine.verdict import Verdict
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Instance
-    from capacity_tui.engine.fleet.migration.priced import Machine
 
 WHAT_COUNTS = "least_saving_percent"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate.serving import ServingRun, room_in_cache, serving_run
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import DETECTED, Plan, edited, with_values
 from capacity_tui.engine.record import dataclass
@@ -24,9 +24,6 @@ from capacity_tui.engine.solve.space import powers_of_two
 from capacity_tui.engine.uncertainty import Range
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Verdict
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
 
 SERVED = "infer"
 LIGHT_RATE = 1e-3  # A load so light that requests never meet: what a replica is filled and first judged by

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from capacity_tui.engine.fleet.serving.question import DAY_SECONDS, LoadCurve, S
 from capacity_tui.engine.fleet.serving.simulation import percentile_by, simulate
 from capacity_tui.engine.fleet.serving.sizing import Replica, Sized, sized
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.record import dataclass
@@ -33,9 +33,6 @@ from capacity_tui.engine.solve.space import Floats
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS
 from capacity_tui.engine.verdict import Verdict
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
 
 # Moments of a day at which the autoscaler looks, one a minute; pieces of a day that are simulated side by side, and
 # requests that are watched in all of them together.

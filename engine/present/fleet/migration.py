@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Derivation, recording
-from capacity_tui.engine.fleet.migration import Alternative, Migration, WorkloadRun, migrate
+from capacity_tui.engine.fleet.migration import Alternative, Migration, MigrationQuestion, WorkloadRun, migrate
 from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.explanation import ExplanationText, FormulaInput, derived_step
 from capacity_tui.engine.present.parts import (
@@ -27,11 +28,6 @@ from capacity_tui.engine.present.results import picked, to_builtins
 from capacity_tui.engine.printable import csv_table
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import PERCENT, format_bytes, format_count, format_percent, format_quantity
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.fleet.migration import MigrationQuestion
-    from capacity_tui.engine.machine import Machine
 
 _WORK: Mapping[str, str] = {
     Figure.TOKENS_PER_SECOND: "tok/s",

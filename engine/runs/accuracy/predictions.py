@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -13,6 +12,7 @@ from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import METRICS, Answer, Estimate, MemoryEstimate, estimate_plan
 from capacity_tui.engine.estimate.serving import CLAIMED
 from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.accuracy.published import DESCRIBED, Kind, Measurement, parallelism_class
@@ -26,9 +26,6 @@ from capacity_tui.engine.runs.accuracy.scoring import (
 )
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
 
 _SPEEDS = (
     "prefill_tokens_per_second",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -92,8 +93,6 @@ class RunRecord:
         """The same for equal plans, empty without one."""
         if self.plan is None:
             return ""
-        import hashlib  # noqa: PLC0415 - an estimate that is only put down to be stored later needs none
-
         text = json.dumps(self.plan, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=_FINGERPRINT_BYTES).hexdigest()
 
@@ -287,8 +286,6 @@ def history_place(where: Where = None, setting: str = "") -> HistoryPlace:
         # A user without a home has nowhere to keep anything, and needs no note of it at every command.
         return HistoryPlace(usual, is_on=not named and not usual.is_relative_to(NOWHERE))
     if named.lower().startswith(URIS):
-        import hashlib  # noqa: PLC0415 - only a database needs it
-
         digest = hashlib.blake2b(named.encode(), digest_size=_DIGITS // 2).hexdigest()
         return HistoryPlace(usual.with_name(f"history-{digest}.sqlite"), named)
     return HistoryPlace(typed_path(named))

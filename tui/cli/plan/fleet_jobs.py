@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -241,8 +242,6 @@ def migrate(
     Every instance gets as many machines as do the same: a service the fewest that answer as much, a training as many
     devices. Savings are for the same work. Ctrl-C stops and shows what was found so far.
     """
-    from dataclasses import replace
-
     catalog = catalogs.load_catalog(fleet_files=config)
     tell_problems(catalog.instances.problems)
     job = migrations.JobWords(

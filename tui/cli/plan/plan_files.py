@@ -11,6 +11,7 @@ import click
 
 from capacity_tui.engine import catalog as catalogs
 from capacity_tui.engine import compat, files, fleet, models, present, solve
+from capacity_tui.engine.catalog.fleet_files import is_fleet_file
 from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import files as plan_files
@@ -85,8 +86,6 @@ def _checked(name: str | None, flags: plan_lines.PlanFlags, catalog: catalogs.Ca
 
 def _checked_fleet_file(path: Path) -> _Checked | None:
     """Return what is wrong with a file of instances, sizes or workloads; None where it is no such file."""
-    from capacity_tui.engine.catalog.fleet_files import is_fleet_file
-
     if not path.is_file() or not is_fleet_file(path):
         return None
     checked = fleet.check_fleet_files(path)

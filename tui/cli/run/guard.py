@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import click
 
@@ -28,18 +28,18 @@ from capacity_tui.engine.runs import monitor as monitoring
 from capacity_tui.engine.runs import profile as profiling
 from capacity_tui.tui.cli.options import keep_entries, options
 from capacity_tui.tui.cli.output import say, tell
-from capacity_tui.tui.cli.run.piped_command import OutputReading, work_in_output
+from capacity_tui.tui.cli.run.piped_command import OutputReading, watch_command, work_in_output
 from capacity_tui.tui.cli.run.run_output import (
     JsonLines,
+    RecordedOutput,
+    RunOutput,
     SharedOutput,
     finish,
     is_kept,
+    output_for,
     stream_of_events,
     tell_problems_of,
 )
-
-if TYPE_CHECKING:
-    from capacity_tui.tui.cli.run.run_output import RunOutput
 
 _STANDARD_INPUT = "-"
 _PIPE_WAIT = 0.05
@@ -84,8 +84,6 @@ def monitor(
     log = _opened(log_place, reader, must_exist=once)
     with closing(runs.Outlets(jsonl, serve)) as outlets:
         if command:
-            from capacity_tui.tui.cli.run.piped_command import watch_command
-
             return watch_command(command, log, reader, answer, interval, outlets, as_json, no_history)
         with closing(monitoring.RunMonitor(log, pid, answer, _folders(log_place, pid))) as run:
             if once:
@@ -96,8 +94,6 @@ def monitor(
 
 def _report_once(run: monitoring.RunMonitor, outlets: runs.Outlets, as_json: bool, wait_for_end: bool) -> int:
     """Say once how a run stands; return the exit code."""
-    from capacity_tui.tui.cli.run.run_output import output_for
-
     with output_for(sys.stdout, as_json, once=True) as output:
         state = run.look(last=True)
         while wait_for_end and run.alive:
@@ -120,8 +116,6 @@ def _watched(
     no_history: bool,
 ) -> int:
     """Watch until the process ends or the user has enough; return the exit code."""
-    from capacity_tui.tui.cli.run.run_output import RecordedOutput, finish, output_for
-
     with output_for(sys.stdout, as_json) as output:
         outlets.start()
         shared = SharedOutput(output, outlets)

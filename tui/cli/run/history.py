@@ -219,8 +219,6 @@ def _of_published(
 
 def _of_user_runs() -> tuple[Sequence[accuracies.AccuracyReport], None]:
     """Return how far estimates for this machine are from the user's runs, with its constants as they are now."""
-    from capacity_tui.tui.cli.options import opened_history, tell_notes
-
     history = opened_history()
     measured = [
         (row, run)

@@ -22,7 +22,7 @@ from capacity_tui.engine.runs import history as histories
 from capacity_tui.engine.runs import logs, sampling
 from capacity_tui.engine.solve import modes
 from capacity_tui.engine.units import format_bytes, format_percent, format_seconds
-from capacity_tui.tui.cli.options import options, output_options
+from capacity_tui.tui.cli.options import opened_history, options, output_options, tell_notes
 from capacity_tui.tui.cli.output import Output, progress, tell, tell_faults
 
 if TYPE_CHECKING:
@@ -128,8 +128,6 @@ def _undo(device: str) -> None:
 
 def _shared_runs_here(path: Path, device: str) -> int:
     """Keep the runs that somebody shared, and return how many are of the device that is calibrated."""
-    from capacity_tui.tui.cli.options import opened_history, tell_notes
-
     try:
         runs = accuracies.read_shared(path)
     except PlanError as error:
@@ -165,8 +163,6 @@ def _calibrated(device: str) -> sampling.Where:
 
 
 def _from_samples(device: str) -> machines.MeasuredEfficiency:
-    from capacity_tui.tui.cli.options import opened_history, tell_notes
-
     this, machine, _ = _this_device(_calibrated(device))
     history = opened_history()
     runs = sampling.read_runs(clusters.device_key(this), history)
@@ -191,7 +187,6 @@ def _tell_other_devices(history: histories.History, key: str) -> None:
 def _from_run(
     plan_name: str, step_seconds: float | None, peak_gib: float | None, log_path: Path | None
 ) -> machines.MeasuredEfficiency:
-    from capacity_tui.tui.cli.options import opened_history, tell_notes
     from capacity_tui.tui.cli.plan_sources import read_plan
 
     peak = None if peak_gib is None else peak_gib * GIB

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -25,15 +24,13 @@ from capacity_tui.tui.cli.run.run_output import (
     JsonLines,
     LiveBlock,
     RecordedOutput,
+    RunOutput,
     SharedOutput,
     finish,
     output_for,
     stream_of_events,
     tell_problems_of,
 )
-
-if TYPE_CHECKING:
-    from capacity_tui.tui.cli.run.run_output import RunOutput
 
 _PIECE = 1 << 16
 _LAST_WAIT = 1.0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import price_age
 from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import ExplanationText, FormulaInput, column_head, column_text
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
@@ -16,7 +17,6 @@ from capacity_tui.tui.views.query_view.search import figure_cell
 
 if TYPE_CHECKING:
     from capacity_tui.engine.fleet.migration import Alternative, Migration
-    from capacity_tui.engine.plan import Plan
 
 _JOB, _STEP = Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS
 _PRICE, _UNIT_PRICE = Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS

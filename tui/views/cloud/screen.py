@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from textual.app import ComposeResult
 
@@ -23,14 +23,14 @@ from capacity_tui.engine.fleet.migration import (
 )
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import Plan, edited
-from capacity_tui.engine.present import explanation_text
+from capacity_tui.engine.present import ExplanationText, explanation_text
 from capacity_tui.engine.present.fleet import offer_explanation, write_migration
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import command_text, explain, fewest_settings
 from capacity_tui.engine.solve.modes import ModeName
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.results import Export, Field, Results
+from capacity_tui.tui.shown.results import Export, Field, ResultRow, Results
 from capacity_tui.tui.text import Line, Span, clip, line, wrap
 from capacity_tui.tui.views.cloud.present import results_of
 from capacity_tui.tui.views.dialogs.export import Exporting
@@ -43,10 +43,6 @@ from capacity_tui.tui.views.query_view.search import PlanQuestion, question_fiel
 from capacity_tui.tui.views.view_screen import size_classes
 from capacity_tui.tui.widgets.lines import DrawnLines
 from capacity_tui.tui.widgets.panel import Panel
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.present import ExplanationText
-    from capacity_tui.tui.shown.results import ResultRow, Results
 
 
 class CloudScreen(QueryScreen):

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.nodes import (
     ALL_NODES,
     NODE_STATES,
+    MapRow,
     NodeState,
     Occupancy,
     change_to_available,
@@ -30,11 +31,6 @@ from capacity_tui.engine.solve import EstimatedPlan, placed
 from capacity_tui.engine.units import format_number, format_seconds
 from capacity_tui.tui.shown.results import Table, TableColumn, TableRow
 from capacity_tui.tui.shown.scale import Clustered, NodeMap, NodesRow
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.nodes import MapRow
-
 
 MADE_UP = "EXAMPLE, made up: yours appears here where Slurm is, or after capacity-tui cluster detect"
 

@@ -21,13 +21,12 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.actions import dialog_bindings
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.settings import shortened
+from capacity_tui.tui.settings import RecentPlan, recent_plans, remember_plan, shortened
 from capacity_tui.tui.text import Line, Span, clip, line, list_row, to_ascii, wrap
 from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
 from capacity_tui.tui.widgets.prompt import Entry
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.settings import RecentPlan
     from capacity_tui.tui.shown.results import Understood
     from capacity_tui.tui.view import Document
 
@@ -183,8 +182,6 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         self._ask("read line", lambda _: self._session.engine.read_line(text, cursor), show, in_turn=True)
 
     def _read_starts(self) -> tuple[_Start, ...]:
-        from capacity_tui.tui.settings import recent_plans
-
         engine = self._session.engine
         return (
             *(_LOOKS if not self._session.guide.is_over else ()),
@@ -209,8 +206,6 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         leaves_out = self._understood is not None and bool(self._understood.meaningless) and text == self._refused
 
         def work(_: object) -> tuple[Document, tuple[str, ...]]:
-            from capacity_tui.tui.settings import RecentPlan, remember_plan
-
             engine = self._session.engine
             made, assumed = engine.plan_of_line(text, document, leaves_out=leaves_out)
             with suppress(CapacityError):  # a full disk is no reason not to plan

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate import METRICS as FIGURES
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan import all_fields, field_label
+from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.plan import Plan, all_fields, field_label
 from capacity_tui.engine.present import (
     TextPart,
     column_figures,
@@ -19,19 +20,14 @@ from capacity_tui.engine.present import (
     plan_value_text,
 )
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.solve.need import need, solved_path
+from capacity_tui.engine.solve import Candidate
+from capacity_tui.engine.solve.need import Needed, need, solved_path
 from capacity_tui.engine.solve.search import Answer as SearchAnswer
 from capacity_tui.engine.solve.search import Question, Rejected, SearchResult
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.results import Cell, ResultRow, Results, TableColumn
 from capacity_tui.tui.views.query_view.search import figure_cell, range_text
 
-if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.machine import Machine
-    from capacity_tui.engine.plan import Plan
-    from capacity_tui.engine.solve import Candidate
-    from capacity_tui.engine.solve.need import Needed
 _MODEL, _HARDWARE, _DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 _NAMED: Mapping[str, str] = {_MODEL: "model", _HARDWARE: "hardware", _DEVICES: "n"}
 _SIZES = ("tp", "pp", "cp", "ep", "interleave")

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
@@ -14,15 +13,15 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import JOB_LIMITS, Figure, Key
 from capacity_tui.engine.plan import Plan, edited
-from capacity_tui.engine.present.pictures import is_logarithmic
+from capacity_tui.engine.plan.line import Asked
+from capacity_tui.engine.present.pictures import Axis, Plane, is_logarithmic, plane_file
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import duration_text
 from capacity_tui.engine.solve import command_text, command_words
 from capacity_tui.engine.solve.need import question_of_line, solved_path
 from capacity_tui.engine.solve.search import Answer as SearchAnswer
-from capacity_tui.engine.solve.search import Question as EngineQuestion
-from capacity_tui.engine.solve.search import parse_axis, parse_goal, parse_limit, search
-from capacity_tui.engine.units import format_number
+from capacity_tui.engine.solve.search import Question, Rejected, parse_axis, parse_goal, parse_limit, search
+from capacity_tui.engine.units import format_number, format_quantity
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import Field, Results
 from capacity_tui.tui.text import Glyphs, Line, Span, clip, line, to_ascii, wrap
@@ -32,11 +31,6 @@ from capacity_tui.tui.views.query_view.screen import QueryScreen
 from capacity_tui.tui.views.query_view.search import PlanQuestion, goals_of, question_fields
 from capacity_tui.tui.widgets.lines import DrawnLines
 from capacity_tui.tui.widgets.plots import scatter
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.plan.line import Asked
-    from capacity_tui.engine.solve.search import Question, Rejected
-    from capacity_tui.tui.shown.results import Results
 
 
 class FindScreen(QueryScreen):
@@ -103,9 +97,6 @@ class Front(DrawnLines):
 
     def drawings(self) -> Iterator[tuple[str, str]]:
         """Yield the same as an SVG file, where there is anything to weigh."""
-        from capacity_tui.engine.present.pictures import Axis, Plane, plane_file
-        from capacity_tui.engine.units import format_quantity
-
         results = self._results
         if results is None or results.weighed is None:
             return
@@ -258,7 +249,7 @@ class SearchQuestion(PlanQuestion):
         if texts["solve"]:
             solved_path(texts["solve"])
         devices = names_of(texts["devices"])
-        return EngineQuestion(
+        return Question(
             self.plan,
             vary=tuple(parse_axis(axis, self.catalog) for axis in axes_of(texts["vary"])),
             hardware=names_of(texts["hardware"]),

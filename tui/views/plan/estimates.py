@@ -12,13 +12,13 @@ from textual.timer import Timer
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.present import followed
+from capacity_tui.engine.present import ExplanationText, followed
 from capacity_tui.engine.schema import stepped
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.comparison import Trial
+from capacity_tui.tui.shown.comparison import Comparison, Trial
 from capacity_tui.tui.shown.results import Choice, SizedModel
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.dialogs.picker import Picker
@@ -29,9 +29,7 @@ from capacity_tui.tui.views.plan.why import Why, explain_lines
 from capacity_tui.tui.views.view_screen import ShowText
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.present import ExplanationText
     from capacity_tui.engine.solve.modes import FieldLimit
-    from capacity_tui.tui.shown.comparison import Comparison
 
 SWEEP_AFTER_SECONDS = 0.15
 

@@ -10,13 +10,12 @@ from rich.cells import cell_len
 
 from capacity_tui.engine.units import format_count, format_number
 from capacity_tui.tui.actions import Commands
-from capacity_tui.tui.shown.comparison import short_value, time_against
+from capacity_tui.tui.shown.comparison import Chosen, Trial, short_value, time_against
 from capacity_tui.tui.text import MOVED, Line, Span, clip, left, line, wrap
 from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.panel import Findable, Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.comparison import Chosen, Trial
     from capacity_tui.tui.shown.results import Field
 
 

@@ -14,6 +14,7 @@ from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.requests import Request, reported
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import plan_path, shortened
+from capacity_tui.tui.shown.comparison import HardwareRow
 from capacity_tui.tui.shown.results import HARDWARE_KEY, Choice
 from capacity_tui.tui.text import Line, Span, line
 from capacity_tui.tui.unsaved import LeftBehind
@@ -27,7 +28,6 @@ from capacity_tui.tui.widgets.prompt import Ask
 
 if TYPE_CHECKING:
     from capacity_tui.engine.present.pictures import Picture
-    from capacity_tui.tui.shown.comparison import HardwareRow
     from capacity_tui.tui.view import Document
 
 

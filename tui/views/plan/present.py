@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import METRICS as FIGURES
 from capacity_tui.engine.estimate import (
+    Answer,
     Estimate,
     UsedShare,
     figure,
@@ -22,6 +22,7 @@ from capacity_tui.engine.estimate import (
 from capacity_tui.engine.estimate import Note as EngineNote
 from capacity_tui.engine.explain import roofline
 from capacity_tui.engine.keys import Figure, Key, Parts
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.models import family_of, find_known_model
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, field_text, plan_values
 from capacity_tui.engine.present import ExplanationText, Report, exported_plan, headline, plan_value_text, write_report
@@ -46,10 +47,6 @@ from capacity_tui.engine.verdict import Holds, Verdict
 from capacity_tui.tui.shown.comparison import Chosen, Column, Note, Row
 from capacity_tui.tui.shown.results import Export
 from capacity_tui.tui.views.plan.field_values import headlines, missed, usage, verdict_words
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.estimate import Answer
-    from capacity_tui.engine.machine import Machine
 
 _SHARE = "mode."  # Before the figure of which a mode allows a share
 ROOM = (Figure.INFERENCE_LARGEST_BATCH, Figure.INFERENCE_LONGEST_CONTEXT)  # How much more would fit

@@ -14,14 +14,13 @@ from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.views.plan.comparison import ComparisonTable
 from capacity_tui.tui.views.plan.field_list import FieldList
-from capacity_tui.tui.views.plan.hardware import Hardware, Live
-from capacity_tui.tui.views.plan.why import AdviceList, Why
+from capacity_tui.tui.views.plan.hardware import Hardware, Live, Sensors
+from capacity_tui.tui.views.plan.why import AdviceList, Advising, Why
 from capacity_tui.tui.views.view_screen import PanelScreen, size_classes
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
     from capacity_tui.tui.views.plan.estimates import Estimates, Sweeping
-    from capacity_tui.tui.views.plan.hardware import Sensors
     from capacity_tui.tui.widgets.prompt import Accept, Follow, Prompt
 
 
@@ -79,8 +78,6 @@ class PlanScreen(PanelScreen):
         from capacity_tui.tui.views.plan.edits import Finding, PlanEdits, PlanPins
         from capacity_tui.tui.views.plan.estimates import Estimates, Following, Sweeping
         from capacity_tui.tui.views.plan.files import Opening, Picturing, PlanFiles
-        from capacity_tui.tui.views.plan.hardware import Sensors
-        from capacity_tui.tui.views.plan.why import Advising
         from capacity_tui.tui.widgets.prompt import Prompt
 
         session = self.session

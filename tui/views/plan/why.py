@@ -19,8 +19,6 @@ from capacity_tui.tui.widgets.lines import Painted
 from capacity_tui.tui.widgets.panel import Findable, Panel
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from capacity_tui.engine.present import ExplanationText, FormulaInput
     from capacity_tui.engine.present.pictures import Picture
     from capacity_tui.tui.shown.comparison import Advice

@@ -5,18 +5,14 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.units import parse_quantity
-from capacity_tui.tui.shown.results import ResultRow, TableColumn
+from capacity_tui.tui.shown.results import ResultRow, Results, TableColumn
 from capacity_tui.tui.text import Line, Span, line, marked, wrap
 from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.lines import GAP, fitted, joined, narrowed, widest
 from capacity_tui.tui.widgets.panel import HeadedPanel
-
-if TYPE_CHECKING:
-    from capacity_tui.tui.shown.results import Results
 
 _MARKS = 6  # Cells in front of the first column: cursor, mark, verdict, front
 _NARROWEST, _NAME = 8, 24

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.cells import cell_len
 from textual import on
@@ -16,7 +16,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.actions import Commands, bindings
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.results import Choice, Field, Kind
+from capacity_tui.tui.shown.results import Choice, Field, Kind, Results
 from capacity_tui.tui.text import Line, Span, clip, line, plain_text
 from capacity_tui.tui.views.dialogs.picker import Picker, Typed
 from capacity_tui.tui.views.query_view.results import ResultTable
@@ -25,9 +25,6 @@ from capacity_tui.tui.views.view_screen import PanelScreen, RowActions, size_cla
 from capacity_tui.tui.widgets.lines import Lines
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Accept, Ask, Prompt
-
-if TYPE_CHECKING:
-    from capacity_tui.tui.shown.results import Results
 
 _GAP = 2
 _MOST_TEXT = 40

@@ -17,16 +17,15 @@ from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import column_head, column_text
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_number, format_seconds
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.results import Cell, Field, Kind
+from capacity_tui.tui.shown.results import Cell, Field, Kind, Question, ResultRow, Results
 from capacity_tui.tui.text import Line, Span, clip, line, spread, wrap
 from capacity_tui.tui.widgets.lines import Bar, DrawnLines
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.uncertainty import Interval
-    from capacity_tui.tui.shown.results import Question, ResultRow, Results
     from capacity_tui.tui.view import Document
     from capacity_tui.tui.views.query_view.results import ResultTable
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from rich.cells import cell_len
 
+from capacity_tui.engine.units import format_quantity
 from capacity_tui.tui.shown.results import TableColumn
 from capacity_tui.tui.text import Glyphs, Line, Span, clip, fit, left, line, marked, right, wrap
 from capacity_tui.tui.view import RunDevice, RunEvent, RunGraph, RunRow, Standing
@@ -72,7 +73,6 @@ class Curves(Panel):
 
     def drawings(self) -> Iterator[tuple[str, str]]:
         from capacity_tui.engine.present.pictures import Axis, Plane, plane_file
-        from capacity_tui.engine.units import format_quantity
 
         for graph in self._graphs:
             across = Axis(graph.axis, partial(format_quantity, unit="" if graph.axis == "step" else "s"), is_even=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError, PlanError, StorageError
 from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present.runs import figure_rows as run_figure_rows
@@ -19,13 +20,8 @@ from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, his
 from capacity_tui.engine.runs.sampling import learnt_from, restore_constants, write_measured
 from capacity_tui.engine.units import format_number, format_quantity, format_seconds
 from capacity_tui.tui.shown.results import TableColumn
-from capacity_tui.tui.view import RunRow, Standing, WatchedRun
+from capacity_tui.tui.view import Document, RunRow, Standing, WatchedRun
 from capacity_tui.tui.views.run.telemetry import FIGURES, devices_of, events_of, graphs_of, left_text
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.machine import Machine
-    from capacity_tui.tui.view import Document
 
 _STEP, _MEMORY, _ALLOCATED = Figure.STEP_SECONDS, Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_PER_DEVICE_BYTES
 _NONE = "–"

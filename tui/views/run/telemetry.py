@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.runs import gpus_of, number
+from capacity_tui.engine.runs import RunCourse, gpus_of, number
 from capacity_tui.engine.units import (
     format_bytes,
     format_number,
@@ -17,11 +16,6 @@ from capacity_tui.engine.units import (
     format_temperature,
 )
 from capacity_tui.tui.view import Band, RunDevice, RunEvent, RunGraph
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from capacity_tui.engine.runs import RunCourse
 
 FIGURES = (
     ("step_seconds", "step time", "s", Figure.STEP_SECONDS),

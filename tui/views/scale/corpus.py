@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.dom import DOMNode
@@ -15,8 +15,8 @@ from capacity_tui.engine.schema import stepped
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import Commands, bindings
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.results import AUTO
-from capacity_tui.tui.shown.scale import GROWTHS, SAMPLES, WAITS, Corpus
+from capacity_tui.tui.shown.results import AUTO, Field
+from capacity_tui.tui.shown.scale import GROWTHS, SAMPLES, WAITS, Corpus, ScaledPlan, ScaledRow
 from capacity_tui.tui.text import Line, Span, line, marked
 from capacity_tui.tui.views.plan.estimates import swept
 from capacity_tui.tui.views.plan.field_list import FieldList, value_commands
@@ -24,10 +24,6 @@ from capacity_tui.tui.widgets.head import gauge, mark_of
 from capacity_tui.tui.widgets.lines import TableLayout
 from capacity_tui.tui.widgets.panel import HeadedPanel
 from capacity_tui.tui.widgets.prompt import Ask
-
-if TYPE_CHECKING:
-    from capacity_tui.tui.shown.results import Field
-    from capacity_tui.tui.shown.scale import ScaledPlan, ScaledRow
 
 
 class CorpusFields(FieldList):

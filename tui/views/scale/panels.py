@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from capacity_tui.engine.units import format_number, format_quantity
 from capacity_tui.tui.text import Glyphs, Line, Span, clip, left, line, marked, right, wrap
 from capacity_tui.tui.widgets.head import gauge
 from capacity_tui.tui.widgets.lines import GAP, DrawnLines, Painted, TableLayout
@@ -126,7 +127,6 @@ class ScaledPictures(DrawnLines):
     def drawings(self) -> Iterator[tuple[str, str]]:
         """Yield time and cost over devices as SVG files, as far as they are known."""
         from capacity_tui.engine.present.pictures import Axis, Plane, plane_file
-        from capacity_tui.engine.units import format_number, format_quantity
 
         plan = self._plan
         rows = [row for row in plan.rows if row.verdict.holds is not False] if plan else []
@@ -284,7 +284,6 @@ class PatternCharts(DrawnLines):
 
     def drawings(self) -> Iterator[tuple[str, str]]:
         from capacity_tui.engine.present.pictures import Axis, Plane, plane_file
-        from capacity_tui.engine.units import format_quantity
 
         for chart in self.charts:
             up, _, across = chart.title.partition(" over ")

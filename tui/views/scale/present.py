@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, SupportsFloat
+from typing import Literal, SupportsFloat
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import roomiest_disk
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate import Answer, figure, limit_label
+from capacity_tui.engine.estimate import Answer, Estimate, Scaling, figure, limit_label
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import calendar_text, growth_remarks
 from capacity_tui.engine.present.storage import disk_bytes, growth_rows, pattern_remarks
-from capacity_tui.engine.solve import EstimatedPlan, growing_runs, scaling_points
+from capacity_tui.engine.solve import EstimatedPlan, ScaledRun, growing_runs, scaling_points
 from capacity_tui.engine.storage import (
     PatternLevel,
     PatternQuestion,
@@ -47,10 +47,6 @@ from capacity_tui.tui.shown.scale import (
     StoredPatterns,
 )
 from capacity_tui.tui.views.plan.field_values import usage
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.estimate import Estimate, Scaling
-    from capacity_tui.engine.solve import ScaledRun
 
 _TIMES = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS)
 _SERVED = (Figure.OUTPUT_TOKENS_PER_SECOND, Figure.STEP_SECONDS)

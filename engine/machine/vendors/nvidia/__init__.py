@@ -14,7 +14,7 @@ from capacity_tui.engine.machine.machine import Accelerator, LinkMatrix, MigInst
 from capacity_tui.engine.machine.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.system import installed
-from capacity_tui.engine.machine.vendors.nvidia.nvml import throttle_reasons
+from capacity_tui.engine.machine.vendors.nvidia.nvml import NvidiaSensors, throttle_reasons
 from capacity_tui.engine.machine.vendors.nvidia.probe import (
     UNIFIED_NAMES,
     VENDOR,
@@ -211,8 +211,6 @@ def _toolkit_version(text: str) -> str:
 
 
 def _sensors(_: Host, detailed: bool) -> Sensors:
-    from capacity_tui.engine.machine.vendors.nvidia.nvml import NvidiaSensors  # noqa: PLC0415 - loads NVML
-
     return NvidiaSensors(detailed)
 
 
