@@ -217,10 +217,6 @@ def _counted(change: Change) -> object:
     return _default(change)
 
 
-def _refilled(change: Change) -> object:
-    return DEFAULT if isinstance(change.now, int) else UNCHANGED
-
-
 def _divided(change: Change) -> object:
     """Give back a sharding group that no longer divides the replicas, where their number is known."""
     parallel, devices = change.after.parallelism, change.after.hardware.devices
@@ -258,21 +254,13 @@ RULES: Mapping[Rule, Callable[[Change], object]] = {
     "given back": _default,
     "open": lambda _: AUTO,
     "counted": _counted,
-    "refilled": _refilled,
+    "refilled": lambda change: DEFAULT if isinstance(change.now, int) else UNCHANGED,
     "divided": _divided,
     "single": _single,
     "scaled": _scaled,
     "model": _model,
 }
 """What follows in a plan that is sound after a change."""
-
-
-def _replaced(value: object, _: object) -> object:
-    return UNCHANGED if value in (None, DEFAULT) else DEFAULT
-
-
-def _count_replaced(value: object, _: object) -> object:
-    return DEFAULT if counted_name(value) else UNCHANGED
 
 
 def _adapter(method: object, adapter: object) -> object:
@@ -286,8 +274,8 @@ def _adapter(method: object, adapter: object) -> object:
 
 
 REPLACING: Mapping[Rule, Callable[[object, object], object]] = {
-    "replaced": _replaced,
-    "counted": _count_replaced,
+    "replaced": lambda value, _: UNCHANGED if value in (None, DEFAULT) else DEFAULT,
+    "counted": lambda value, _: DEFAULT if counted_name(value) else UNCHANGED,
     "adapter": _adapter,
     "method": lambda *_: DEFAULT,
 }

@@ -202,7 +202,7 @@ def placeholders() -> Mapping[str, object]:
 @cache
 def chosen_last() -> tuple[str, ...]:
     """Return the fields that the modes choose once everything else is settled."""
-    return paths_where(_is_chosen_last)
+    return paths_where(lambda knob: knob.chosen_last)
 
 
 @cache
@@ -214,13 +214,16 @@ def chosen_unless_given(task: str) -> tuple[str, ...]:
 @cache
 def open_jobs() -> tuple[str, ...]:
     """Return what is wanted of a training and may be left open: the same in all modes, so that they compare one job."""
-    return tuple(path for path in paths_where(_is_open_job) if path.startswith(f"{_TRAINING}."))
+    jobs = paths_where(lambda knob: knob.automatic and knob.role == "job")
+    return tuple(path for path in jobs if path.startswith(f"{_TRAINING}."))
 
 
 @cache
 def memory_searched() -> tuple[str, ...]:
     """Return what a search may set together to save memory or time, the result of training being the same."""
-    return paths_where(_is_searched)
+    return paths_where(
+        lambda knob: _is_estimated(knob) and knob.role == "setting" and knob.keeps_result and knob.group != _INFERENCE
+    )
 
 
 @cache
@@ -232,33 +235,17 @@ def model_sizes() -> tuple[str, ...]:
 @cache
 def served_sizes() -> tuple[str, ...]:
     """Return the numbers of serving of which one call judges many values as an array."""
-    return tuple(path for path in paths_where(_is_broadcast) if path.startswith(f"{_INFERENCE}."))
+    return tuple(path for path in paths_where(lambda knob: knob.broadcasts) if path.startswith(f"{_INFERENCE}."))
 
 
 @cache
 def broadcast_numbers() -> tuple[str, ...]:
     """Return the numbers beside a layout's sizes of which a training takes many values as an array."""
-    return tuple(path for path in paths_where(_is_broadcast) if not path.startswith(f"{_INFERENCE}."))
+    return tuple(path for path in paths_where(lambda knob: knob.broadcasts) if not path.startswith(f"{_INFERENCE}."))
 
 
 def _is_estimated(knob: Knob) -> bool:
     return knob.automatic and knob.role != "running" and not knob.chosen_last
-
-
-def _is_broadcast(knob: Knob) -> bool:
-    return knob.broadcasts
-
-
-def _is_chosen_last(knob: Knob) -> bool:
-    return knob.chosen_last
-
-
-def _is_open_job(knob: Knob) -> bool:
-    return knob.automatic and knob.role == "job"
-
-
-def _is_searched(knob: Knob) -> bool:
-    return _is_estimated(knob) and knob.role == "setting" and knob.keeps_result and knob.group != _INFERENCE
 
 
 def _is_model_size(knob: Knob) -> bool:

@@ -184,10 +184,6 @@ def _has_plain_base(plan: Plan) -> bool:
     return training.quantization is None and (training.adapter is None or training.adapter.kind != "qlora")
 
 
-def _may_be_unlike(plan: Plan) -> bool:
-    return bool(plan.hardware.groups) or plan.hardware.name == DETECTED
-
-
 LACKING: Mapping[str, Callable[[FieldContext], bool]] = {
     "adapter": lambda context: context.plan.training.adapter is None,
     "quantized base": lambda context: _has_plain_base(context.plan),
@@ -227,7 +223,7 @@ LACKING: Mapping[str, Callable[[FieldContext], bool]] = {
     "regional price": lambda context: context.hardware.has_regional_prices is False,
     "processors": lambda context: context.hardware.on_processor is False,
     "images": lambda context: context.plan.model.name == PERCEPTRON,
-    "unlike devices": lambda context: not _may_be_unlike(context.plan),
+    "unlike devices": lambda context: not context.plan.hardware.groups and context.plan.hardware.name != DETECTED,
     "reports": lambda _: True,
     "watched": lambda _: True,
     "stated data": lambda context: not context.plan.data.is_stated,

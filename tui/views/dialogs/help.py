@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import ClassVar, cast
 
@@ -123,17 +122,12 @@ def help_lines(
     what, meaning = about
     lines = [line(Span(what, "heading")), *wrapped(meaning), line()] if meaning else []
     lines += [line(Span(panel.capitalize(), "heading")), *wrapped(_ABOUT.get(panel, ""))]
-    groups = sorted(ACTIONS, key=lambda action: _order(action.group))
-    for group, actions in groupby(groups, key=lambda action: action.group):
+    for group in dict.fromkeys(action.group for action in ACTIONS):
         lines += [line(), line(Span(group, "heading"))]
-        lines += [_key_line(action, keymap, width) for action in actions]
+        lines += [_key_line(action, keymap, width) for action in ACTIONS if action.group == group]
     lines += [line(), line(Span("Other keys", "heading"))]
     other = f"Write the name on the right and the keys below `keys:` in {settings}, such as `edit.undo: U`."
     return lines + wrapped(other)
-
-
-def _order(group: str) -> int:
-    return [action.group for action in ACTIONS].index(group)
 
 
 def _key_line(action: Action, keymap: Mapping[str, str], width: int) -> Line:

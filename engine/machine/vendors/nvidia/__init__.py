@@ -23,15 +23,7 @@ from capacity_tui.engine.machine.vendors.nvidia.probe import (
     slice_share,
     visible,
 )
-from capacity_tui.engine.machine.vendors.vendor import (
-    MEBIBYTE,
-    ProbedDevices,
-    Sensors,
-    Vendor,
-    csv_rows,
-    first_value,
-    number,
-)
+from capacity_tui.engine.machine.vendors.vendor import MEBIBYTE, ProbedDevices, Vendor, csv_rows, first_value, number
 
 
 def probe_nvidia_smi(host: Host) -> ProbedDevices:
@@ -210,16 +202,12 @@ def _toolkit_version(text: str) -> str:
     return str(loaded["cuda"]["version"])
 
 
-def _sensors(_: Host, detailed: bool) -> Sensors:
-    return NvidiaSensors(detailed)
-
-
 NVIDIA = Vendor(
     "nvidia",
     VENDOR,
     _probe,
     lambda host: installed(("CUDA toolkit", host.fact(TOOLKIT, _toolkit_version))),
-    _sensors,
+    lambda _, detailed: NvidiaSensors(detailed),
     packages=("nvidia-ml-py",),
     torch_backend="cuda",
     asked=(LIST, TOPOLOGY, *QUERIES, MEMORY_ERRORS),
