@@ -48,24 +48,6 @@ class Topic(Generic[T]):
             listener(event)
 
 
-class EngineLoader:
-    """Loads the engine the first time a thread needs it, so that the first frame does not wait for it."""
-
-    def __init__(self, load: Callable[[], Engine]) -> None:
-        self._load = load
-        self._lock = threading.Lock()
-        self.loaded: Engine | None = None
-
-    def load(self) -> Engine:
-        """Return the engine; may wait until it is loaded."""
-        with self._lock:
-            if self.loaded is None:
-                self.loaded = self._load()
-                # What was just loaded stays: searching it for garbage would make keys wait now and then.
-                gc.freeze()
-            return self.loaded
-
-
 class Session:
     """What every screen is given.
 
@@ -93,7 +75,8 @@ class Session:
         self.left_behind = ""  # what an earlier run left behind and nobody has decided on; empty for nothing
         self.guide = Guide(settings.hint)  # what a first-time user may try next
         self.left: dict[str, str] = {}  # what was typed into dialogs and left with esc, by what it answers
-        self._engine = EngineLoader(load_engine)
+        self.engine_if_loaded: Engine | None = None
+        self._load_engine, self._loading = load_engine, threading.Lock()
         self._newest: WeakKeyDictionary[DOMNode, dict[str, int]] = WeakKeyDictionary()
         self._turns: dict[str, threading.Lock] = {}
         self._keep_timer: Timer | None = None
@@ -102,12 +85,13 @@ class Session:
 
     @property
     def engine(self) -> Engine:
-        """The engine; waits until it is loaded, so only threads ask for it."""
-        return self._engine.load()
-
-    @property
-    def engine_if_loaded(self) -> Engine | None:
-        return self._engine.loaded
+        """The engine; loads it, so only threads ask for it: the first frame does not wait."""
+        with self._loading:
+            if self.engine_if_loaded is None:
+                self.engine_if_loaded = self._load_engine()
+                # What was just loaded stays: searching it for garbage would make keys wait now and then.
+                gc.freeze()
+            return self.engine_if_loaded
 
     @cached_property
     def unsaved(self) -> UnsavedPlans:

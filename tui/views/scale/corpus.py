@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import ClassVar
 
 from textual.binding import BindingType
-from textual.dom import DOMNode
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.schema import stepped
@@ -18,7 +17,6 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import AUTO, Field
 from capacity_tui.tui.shown.scale import GROWTHS, SAMPLES, WAITS, Corpus, ScaledPlan, ScaledRow
 from capacity_tui.tui.text import Line, Span, line, marked
-from capacity_tui.tui.views.plan.estimates import swept
 from capacity_tui.tui.views.plan.field_list import FieldList, value_commands
 from capacity_tui.tui.widgets.head import gauge, mark_of
 from capacity_tui.tui.widgets.lines import TableLayout
@@ -124,27 +122,6 @@ class CorpusEdits:
         self.show(after)
         self._changed()
         return True
-
-
-class CorpusSweep:
-    """Has the values around that of the field under the cursor tried, once the keys rest."""
-
-    SUBJECT = "sweep"
-
-    def __init__(self, session: Session, screen: DOMNode, fields: CorpusFields) -> None:
-        self._session, self._screen, self._fields = session, screen, fields
-        self._requested: tuple[Corpus, str] | None = None
-
-    def follow(self, corpus: Corpus | None) -> None:
-        """Try the values around that of the field under the cursor, unless they are known."""
-        field = self._fields.field
-        if corpus is None or field is None or self._requested == (corpus, field.key):
-            return
-        self._requested = corpus, field.key
-        values = self._fields.values_around()
-
-        work = partial(swept, values, partial(corpus.trial, field.key))
-        self._session.ask(self._screen, self.SUBJECT, work, self._fields.show_trials)
 
 
 _MARKS = 4  # Cells in front of the first column: cursor, verdict

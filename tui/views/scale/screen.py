@@ -17,13 +17,14 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.scale import GROWTHS, STRONG, Corpus, ScaledPlan, StoredPatterns
 from capacity_tui.tui.text import plain_text
 from capacity_tui.tui.view import Document
-from capacity_tui.tui.views.scale.corpus import CorpusEdits, CorpusFields, CorpusSweep, Devices
+from capacity_tui.tui.views.plan.estimates import swept
+from capacity_tui.tui.views.scale.corpus import CorpusEdits, CorpusFields, Devices
 from capacity_tui.tui.views.scale.panels import Levels, PatternCharts, Remarks, ScaledPictures, Storage
 from capacity_tui.tui.views.view_screen import PanelScreen, RowActions, size_classes
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Prompt
 
-SCALED, STORED, CORPUS = "scale", "stored", "corpus"  # What threads are asked for
+SCALED, STORED, CORPUS, SWEEP = "scale", "stored", "corpus", "sweep"  # What threads are asked for
 PATTERNS, STORAGE, PICTURES = "-patterns", "-storage", "-pictures"
 """Classes of the screen while patterns are shown in place of devices, while storage is current, and while pictures
 stand in place of rows."""
@@ -49,7 +50,6 @@ class ScaleScreen(PanelScreen):
         self._growth = STRONG
         self._requested: dict[str, object] = {}
         self._row_actions = RowActions(session, self, self._devices, lambda _: None)
-        self._sweep = CorpusSweep(session, self, self._fields)
         self._late: Timer | None = None
         self._edits = CorpusEdits(session, self._fields, self._prompt.ask, self._follow_corpus)
         self.commands = {
@@ -106,7 +106,7 @@ class ScaleScreen(PanelScreen):
             self._late.stop()
         self._edits.most_samples = patterns.most_samples
         self._levels.show_patterns(patterns)
-        self._sweep.follow(self._edits.corpus)
+        self._follow_cursor()
 
     def _show_failure(self, subject: str, show: Callable[[str], object] | None, fault: Fault) -> None:
         """Say what went wrong, and ask again when there are new numbers."""
@@ -126,7 +126,7 @@ class ScaleScreen(PanelScreen):
     def forget_refusal(self) -> None:
         """Clear the error of the field that was left, and try the values around that of the other."""
         self._fields.show_error("", "")
-        self._sweep.follow(self._edits.corpus)
+        self._follow_cursor()
 
     @on(Panel.CursorMoved, "#levels")
     def show_level(self) -> None:
@@ -225,6 +225,13 @@ class ScaleScreen(PanelScreen):
         if self._is_new(STORED, (document, mode)):
             failed = partial(self._show_failure, STORED, None)
             self.session.ask(self, STORED, lambda _: document.stored(mode), self._storage.show_rows, failed=failed)
+
+    def _follow_cursor(self) -> None:
+        """Have the values around that of the field under the cursor tried, unless they are known."""
+        corpus, field = self._edits.corpus, self._fields.field
+        if corpus is not None and field is not None and self._is_new(SWEEP, (corpus, field.key)):
+            work = partial(swept, self._fields.values_around(), partial(corpus.trial, field.key))
+            self.session.ask(self, SWEEP, work, self._fields.show_trials)
 
     def _follow_corpus(self) -> None:
         """Ask what the patterns take of what is said of the corpus, unless that was done."""
