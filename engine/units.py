@@ -182,11 +182,11 @@ def count_in_words(count: float, unit: str = "device") -> str:
     return f"{format_number(count)} {unit}{'' if count == 1 else 's'}"
 
 
-def format_rate(value: float | None, unit: str = "tok/s", decimals: int = 1) -> str:
+def format_rate(value: float | None, unit: str = "tok/s") -> str:
     """Return a rate per second: ``28.4 k tok/s``; below one with two significant digits: ``0.20 images/s``."""
     if value is not None and 1e-4 <= value < 1:
         return f"{value:#.2g} {unit}"
-    return _scaled(value, _COUNT_SUFFIXES, unit, decimals)
+    return _scaled(value, _COUNT_SUFFIXES, unit, 1)
 
 
 def format_flops(value: float | None, per_second: bool = False, decimals: int = 1) -> str:

@@ -37,12 +37,12 @@ class AnswerCard(ClickedLines):
     def on_mount(self) -> None:
         self._session.answers.subscribe(self, lambda _: self.repaint())
 
-    def draw(self, width: int, height: int) -> list[Line]:
+    def draw(self, width: int) -> list[Line]:
         store = self._session.store
         column = store.column
         if column is None:
             return [line(Span(" estimating…" if store.document else " no plan yet", "dim"))]
-        has_bar = height > 1 and column.usage is not None and bool(column.usage.parts)
+        has_bar = self.size.height > 1 and column.usage is not None and bool(column.usage.parts)
         lines = [self._toned(answer_line(column, width, has_bar, len(store.changes)))]
         if has_bar and column.usage is not None:
             bar = memory_bar(column.usage, width)

@@ -241,12 +241,12 @@ class Painted(Generic[Shown]):
 class DrawnLines(Lines):
     """Lines that are laid out for the size there is."""
 
-    def draw(self, width: int, height: int) -> Sequence[Line]:
+    def draw(self, width: int) -> Sequence[Line]:
         raise NotImplementedError
 
     def repaint(self) -> None:
         if self.is_mounted and self.size:
-            self.show(self.draw(*self.size))
+            self.show(self.draw(self.size.width))
 
 
 class ClickedLines(DrawnLines):
@@ -264,7 +264,7 @@ class Bar(ClickedLines):
     def build(self, width: int) -> Line:
         raise NotImplementedError
 
-    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - one line in any case
+    def draw(self, width: int) -> list[Line]:
         return [self.build(width)]
 
 

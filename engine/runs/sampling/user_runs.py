@@ -101,7 +101,7 @@ def kept_runs(history: History) -> tuple[UserRun, ...]:
     )
 
 
-def read_runs(key: str, history: History, most: int = MOST_RUNS) -> tuple[UserRun, ...]:
+def read_runs(key: str, history: History) -> tuple[UserRun, ...]:
     """Return the newest runs of a device whose step or memory was measured, the oldest of them first.
 
     Raises:
@@ -109,7 +109,7 @@ def read_runs(key: str, history: History, most: int = MOST_RUNS) -> tuple[UserRu
     """
     take_over_earlier_runs(history)
     runs = (user_run_of(run) for run in reversed(history.find(WantedRuns(device=key, measured=True))))
-    return tuple(measured for measured in runs if measured is not None)[-most:]
+    return tuple(measured for measured in runs if measured is not None)[-MOST_RUNS:]
 
 
 def with_cores_of(machine: Machine, run: UserRun) -> Machine:

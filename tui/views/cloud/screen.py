@@ -140,7 +140,7 @@ class Conclusion(DrawnLines):
         self._remarks, self._is_old = results.remarks if results is not None else (), is_old
         self.repaint()
 
-    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - what has no room is out of sight
+    def draw(self, width: int) -> list[Line]:
         roles = ("best", *("value" for _ in self._remarks[1:]))
         remarks = zip(self._remarks, roles, strict=False)
         return [line(Span(clip(f" {text}", width), "dim" if self._is_old else role)) for text, role in remarks]

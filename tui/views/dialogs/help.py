@@ -40,7 +40,7 @@ class TextLines(DrawnLines):
         super().__init__()
         self._build = build
 
-    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - the rest is scrolled to
+    def draw(self, width: int) -> list[Line]:
         return self._build(width)
 
     def scroll_pages(self, direction: int) -> None:

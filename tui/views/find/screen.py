@@ -110,7 +110,7 @@ class Front(DrawnLines):
         title = f"{up.title} over {across.title}"
         yield title, plane_file(Plane(title, across, up, points=points, best=best, here=here))
 
-    def draw(self, width: int, height: int) -> list[Line]:
+    def draw(self, width: int) -> list[Line]:
         results = self._results
         if results is None:
             return []
@@ -119,11 +119,11 @@ class Front(DrawnLines):
         across, up = results.weighed
         rows = [index for index in self._shown if None not in _numbers(results, index)]
         points = [(x, y) for x, y in (_numbers(results, index) for index in rows) if x is not None and y is not None]
-        if len(points) < _LEAST_POINTS or height < _LEAST_POINTS:
+        if len(points) < _LEAST_POINTS or self.size.height < _LEAST_POINTS:
             return [line(Span(_NOTHING_WEIGHED, "dim"))]
         front = {position for position, index in enumerate(rows) if index in results.front}
         here = rows.index(self._here) if self._here in rows else None
-        drawn = scatter(points, front, here, width, height - 1, self._glyphs)
+        drawn = scatter(points, front, here, width, self.size.height - 1, self._glyphs)
         right, left, high, low = (
             results.rows[rows[_most(points, axis, sign)]].cells[(across, up)[axis]].text
             for axis, sign in ((0, 1), (0, -1), (1, 1), (1, -1))

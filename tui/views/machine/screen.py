@@ -232,7 +232,7 @@ class MeasuringBar(DrawnLines):
         self._latest = text
         self.repaint()
 
-    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - never more than two lines
+    def draw(self, width: int) -> list[Line]:
         """Return how far the benchmarks are, and what is known by now."""
         lines = [self._first, line(Span(self._latest, "value"))] if self._latest else [self._first]
         return [fit(self.keyed(shown), width) for shown in lines]

@@ -227,7 +227,7 @@ class Details(DrawnLines):
     def show_field(self, field: Field | None) -> None:
         self._show([] if field is None else [(f"{field.label}: {field.help}", "value")])
 
-    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - what has no room is out of sight
+    def draw(self, width: int) -> list[Line]:
         pieces = ((piece, role) for text, role in self._texts for piece in wrap(text, max(width - 1, 1)))
         return [line(Span(f" {piece}", role)) for piece, role in pieces]
 

@@ -112,16 +112,16 @@ class ScaledPictures(DrawnLines):
         self._plan, self._here = plan, here
         self.repaint()
 
-    def draw(self, width: int, height: int) -> list[Line]:
+    def draw(self, width: int) -> list[Line]:
         """Draw time and cost over devices, side by side where there is room."""
         rows = self._plan.rows if self._plan else ()
-        if len(rows) < 2 or height < _LEAST_HEIGHT:
+        if len(rows) < 2 or self.size.height < _LEAST_HEIGHT:
             return []
         both = width >= 2 * _NARROWEST + _GAP
         size = (width - _GAP) // 2 if both else width
-        drawn = [self._picture(_PACE, [row.pace for row in rows], size, height, "graph-1")]
+        drawn = [self._picture(_PACE, [row.pace for row in rows], size, self.size.height, "graph-1")]
         if both:
-            drawn.append(self._picture(_COST, [row.usd for row in rows], size, height, "graph-2"))
+            drawn.append(self._picture(_COST, [row.usd for row in rows], size, self.size.height, "graph-2"))
         return [side_by_side(lines, _GAP) for lines in zip(*drawn, strict=True)]
 
     def drawings(self) -> Iterator[tuple[str, str]]:
@@ -265,7 +265,7 @@ class Remarks(DrawnLines):
         self._remarks = remarks
         self.repaint()
 
-    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - what has no room is out of sight
+    def draw(self, width: int) -> list[Line]:
         text = " ".join(self._remarks)
         return [line(Span(f" {row}", "label")) for row in wrap(text, width - 2)]
 
@@ -293,8 +293,8 @@ class PatternCharts(DrawnLines):
             plane = Plane(chart.title, *axes, curves=curves, here=chart.here, levels=levels)
             yield chart.title, plane_file(plane)
 
-    def draw(self, width: int, height: int) -> list[Line]:
-        count = max(len(self.charts), 1)
+    def draw(self, width: int) -> list[Line]:
+        count, height = max(len(self.charts), 1), self.size.height
         size = (width - _GAP * (count - 1)) // count
         if size >= _NARROWEST_CHART:
             drawn = [log_plane(chart, size, height, self._glyphs) for chart in self.charts]
