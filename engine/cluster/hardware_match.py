@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Processor
-from capacity_tui.engine.catalog.rows import NODE, ClusterRow, LevelRow, MeasuredDevice
+from capacity_tui.engine.catalog.rows import NODE, ClusterRow, LevelRow
 from capacity_tui.engine.cluster.catalogue_devices import (
     UNKNOWN_SOURCE,
     accelerator_device,
@@ -28,10 +28,9 @@ from capacity_tui.engine.cluster.levels import (
 )
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.machine import FitError, MeasuredEfficiency, MeasuredFacts, Provenance
-from capacity_tui.engine.numeric import Curve
+from capacity_tui.engine.machine import MeasuredEfficiency, MeasuredFacts, Provenance
 from capacity_tui.engine.plan import DeviceGroup, HardwareSection, Mixed
-from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.record import dataclass, record_of_data
 from capacity_tui.engine.units import format_bytes, format_flops
 
 NO_PRICE = Price()
@@ -335,16 +334,6 @@ def with_cluster_measurements(match: HardwareMatch, name: str, catalog: Catalog)
     rows = [row for row in catalog.measured_devices.values() if row.cluster == cluster]
     if cluster is None or not rows:
         return match
-    return replace(match, device=with_measured(match.device, tuple(map(_constants, rows)), cluster))
-
-
-def _constants(row: MeasuredDevice) -> MeasuredEfficiency:
-    return MeasuredEfficiency(
-        device=row.device,
-        date=str(row.checked),
-        software=row.software,
-        gemm=row.gemm,
-        constants=row.constants,
-        curves=tuple(Curve(curve.name, curve.sizes, curve.ratios) for curve in row.curves),
-        errors=tuple(FitError(**error.model_dump()) for error in row.errors),
-    )
+    data = ({**row.model_dump(), "date": str(row.checked)} for row in rows)
+    measured = tuple(record_of_data(MeasuredEfficiency, constants) for constants in data)
+    return replace(match, device=with_measured(match.device, measured, cluster))
