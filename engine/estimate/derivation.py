@@ -12,7 +12,6 @@ from contextvars import ContextVar
 from copy import copy
 from dataclasses import field
 from functools import cache, cached_property
-from importlib.resources import files
 from typing import Any, Generic, ParamSpec, TypeAlias, cast
 
 import numpy as np
@@ -234,7 +233,7 @@ def formula() -> Equation[...]:
 
 @cache
 def _formulas(package: str) -> Mapping[str, Mapping[str, Any]]:
-    return parse_shipped(files("capacity_tui.profiles") / "formulas" / f"{package}.yaml")
+    return parse_shipped(f"formulas/{package}.yaml")
 
 
 _SPELLING = {"·": "*", "^": "**"}

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin
 
@@ -102,7 +101,7 @@ def condition_text(name: str) -> str:
 
 @cache
 def _table() -> dict[str, Any]:
-    return parse_shipped(files("capacity_tui.profiles") / "fields.yaml")
+    return parse_shipped("fields.yaml")
 
 
 OWN_PARAMETERS = f"{Key.MODEL_SPEC}."  # Before the name of a parameter that a family of models has for itself

@@ -224,7 +224,7 @@ def _tool(name: str) -> Tool:
 
 def _rows(name: str) -> dict[str, Any]:
     """Return the table of a tool, with what another one has that it is like."""
-    rows = parse_shipped(files("capacity_tui.profiles") / "tools" / f"{name}.yaml")
+    rows = parse_shipped(f"tools/{name}.yaml")
     if "like" not in rows:
         return rows
     below = _rows(rows["like"])
@@ -255,7 +255,7 @@ def _option(name: str, row: str | Mapping[str, Any]) -> Option:
 @cache
 def _words_of_options() -> Mapping[str, frozenset[str]]:
     """Return words by what they say of an option: ``profiles/option_words.yaml``; and names that bear on no run."""
-    rows = parse_shipped(files("capacity_tui.profiles") / "option_words.yaml")
+    rows = parse_shipped("option_words.yaml")
     trained = (one.ignored for one in tools().values() if one.sets.get(Key.TASK) != "infer")
     without = {name.rpartition(".")[2] for ignored in trained for name in ignored}
     return {"tells": frozenset(rows["tells"]), "tells_not": frozenset(rows["tells_not"]), "ignored": frozenset(without)}
@@ -334,7 +334,7 @@ _TARGETS = {frozenset(matrices): word for word, matrices in ADAPTED.items()}
 @cache
 def modules_named() -> Mapping[str, Any]:
     """Return what modules hold by their names: ``profiles/adapted_modules.yaml``."""
-    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "adapted_modules.yaml")
+    rows: dict[str, Any] = parse_shipped("adapted_modules.yaml")
     return rows
 
 
