@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
@@ -12,6 +12,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.tui.settings import read_toml
 
+T = TypeVar("T")
 BUNDLED = ("dark", "light", "ansi", "colour-blind", "high-contrast")
 """The themes that come along, in the order in which the key walks through them."""
 
@@ -45,7 +46,7 @@ def parse(text: str, file: str) -> Theme:
     """Return the theme that a file describes; raises CapacityError with the file and the field that is wrong."""
     values = read_toml(text, file)
     colours = {field: _colour(values, field, file) for field in (*_BASE, *_COLOURS)}
-    switches = {field: _switch(values, field, file) for field in ("dark", "ansi")}
+    switches = {field: _value(values, field, file, bool, "neither true nor false") for field in ("dark", "ansi")}
     texts = {field: _text(values, field, file) for field in ("name", *_STYLES)}
     if unknown := next((field for field in values if field not in {*colours, *switches, *texts}), None):
         raise CapacityError("unknown field of a theme", place=Place(file, field=unknown))
@@ -63,22 +64,17 @@ def parse(text: str, file: str) -> Theme:
     )
 
 
+def _value(values: Mapping[str, object], field: str, file: str, kind: type[T], fault: str, hint: str = "") -> T:
+    place, value = Place(file, field=field), values.get(field)
+    if value is None:
+        raise CapacityError("theme is missing a field", place=place)
+    if not isinstance(value, kind):
+        raise CapacityError(fault, str(value), hint, place)
+    return value
+
+
 def _text(values: Mapping[str, object], field: str, file: str) -> str:
-    place, value = Place(file, field=field), values.get(field)
-    if value is None:
-        raise CapacityError("theme is missing a field", place=place)
-    if not isinstance(value, str):
-        raise CapacityError("not a text", str(value), "write it in quotes", place)
-    return value
-
-
-def _switch(values: Mapping[str, object], field: str, file: str) -> bool:
-    place, value = Place(file, field=field), values.get(field)
-    if value is None:
-        raise CapacityError("theme is missing a field", place=place)
-    if not isinstance(value, bool):
-        raise CapacityError("neither true nor false", str(value), place=place)
-    return value
+    return _value(values, field, file, str, "not a text", "write it in quotes")
 
 
 def _colour(values: Mapping[str, object], field: str, file: str) -> str:

@@ -151,12 +151,7 @@ def _reduction(
     shard = np.minimum(run.layout.shard, ranks)
     replicas = np.maximum(ranks / shard, 1.0)
     gradient = parameters * numerics.gradient_bytes * trained
-    stored = where(
-        run.adapter.frozen_bytes > 0,
-        np.minimum(run.adapter.frozen_bytes, numerics.element_bytes),
-        numerics.element_bytes,
-    )
-    values = parameters * stored
+    values = parameters * run.adapter.gathered_bytes(numerics.element_bytes)
     layers = run.layers_per_stage
     gather = layered_seconds(layers, all_gather_seconds(values / layers, shard, stride, run.cluster))
     reduce = layered_seconds(layers, all_gather_seconds(gradient / layers, shard, stride, run.cluster))

@@ -214,6 +214,10 @@ class Finetuning:
     packs_modules: bool = False  # whether tensors that are no modules stay as they are in a quantized base
     expert_width: float = 1.0  # bytes of a frozen parameter of a routed expert over those of others
 
+    def gathered_bytes(self, element_bytes: Number) -> Number:
+        """Return the bytes of a parameter that replicas gather: frozen ones stay as they are stored."""
+        return where(self.frozen_bytes > 0, np.minimum(self.frozen_bytes, element_bytes), element_bytes)
+
     def trained_outside(self, ends: Number, parameters: Number, towers: Number) -> Number:
         """Return the share with gradients of parameters outside the layers.
 

@@ -337,11 +337,7 @@ def gathered_bytes(
     numerics, layout = run.numerics, run.layout
     if not any_true(layout.zero >= 2) and not any_true(layout.offload_parameters > 0):
         return 0.0, 0.0
-    stored = where(
-        run.adapter.frozen_bytes > 0,
-        np.minimum(run.adapter.frozen_bytes, numerics.element_bytes),
-        numerics.element_bytes,
-    )
+    stored = run.adapter.gathered_bytes(numerics.element_bytes)
     sharded = (layout.zero >= 3) & (layout.shard > 1)
     whole = where(sharded & (layout.pp > 1), run.software.stage_gather, 0.0)
     grouped = np.asarray(run.software.group_parameters > 0)
