@@ -102,7 +102,7 @@ def main() -> None:
     record = RunRecord(
         "run", entry.plan, machine, predicted, {}, entry.device, {"command": COMMAND}, entry.started, "example"
     )
-    events = list(looks(record, random.Random(32)))  # noqa: S311 - anybody may know them
+    events = list(looks(record, random.Random(32)))  # anybody may know them
     run = LiveRun(FOLDER, record, "monitor", None, None, ended=str(events[-1]["time"]), exit_code=0)
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "run.json").write_text(json.dumps(run.data(), indent=1) + "\n")

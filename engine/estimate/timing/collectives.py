@@ -56,8 +56,7 @@ def all_gather_seconds(payload: Number, group: Number, stride: Number, cluster: 
     A ring passes every node once, so that its latency grows with their number.
     """
     reach = cluster.device.efficiency
-    within = members_in_node(group, stride, cluster.direct_devices)
-    crossed = tuple(_crossings(group, stride, within, cluster))
+    within, crossed = _crossings(group, stride, cluster)
     bandwidth = _ring_bandwidth(group, stride, crossed, cluster)
     steps = [
         (level, group / inside - (1.0 if members is group else group / members)) for level, inside, members in crossed
@@ -75,8 +74,7 @@ def all_reduce_seconds(payload: Number, group: Number, stride: Number, cluster: 
     Where the switch of a node adds, a group inside the node gains ``switch_reduction``.
     """
     reach = cluster.device.efficiency
-    within = members_in_node(group, stride, cluster.direct_devices)
-    crossed = tuple(_crossings(group, stride, within, cluster))
+    within, crossed = _crossings(group, stride, cluster)
     bandwidth = _ring_bandwidth(group, stride, crossed, cluster)
     adding = where((group > SWITCH_GROUP) & (group <= within), reach.switch_reduction, 1.0)
     steps = [(level, np.log2(members / inside)) for level, inside, members in crossed]
@@ -85,16 +83,17 @@ def all_reduce_seconds(payload: Number, group: Number, stride: Number, cluster: 
 
 
 def _crossings(
-    group: Number, stride: Number, within: Number, cluster: Cluster
-) -> Iterator[tuple[Level, Number, Number]]:
-    """Yield each network from the innermost out, with the members in a unit inside it and in one of its own."""
+    group: Number, stride: Number, cluster: Cluster
+) -> tuple[Number, tuple[tuple[Level, Number, Number], ...]]:
+    """Return the members in a node, and each network outwards with those in a unit inside it and in one of its own."""
     *inner, outermost = cluster.networks
-    inside = within
+    within = inside = members_in_node(group, stride, cluster.direct_devices)
+    crossed = []
     for level in inner:
         members = members_in_node(group, stride, level.devices)
-        yield level, inside, members
+        crossed.append((level, inside, members))
         inside = members
-    yield outermost, inside, group
+    return within, (*crossed, (outermost, inside, group))
 
 
 class _Crossing(NamedTuple):
@@ -116,8 +115,7 @@ def pacing_level(group: float, stride: float, cluster: Cluster) -> Level | None:
     """
     if group <= 1:
         return None
-    within = members_in_node(group, stride, cluster.direct_devices)
-    crossed = tuple(_crossings(group, stride, within, cluster))
+    _, crossed = _crossings(group, stride, cluster)
     pacing = cluster.levels[0]
     for crossing in _ring_bandwidths(group, stride, crossed, cluster):
         # Where a unit inside holds one member alone, its own link carries nothing.
@@ -173,8 +171,7 @@ def all_to_all_seconds(
     is sent to several members of a node (``copies`` of each token in all) crosses once. Levels work side by side.
     """
     efficiency = cluster.device.efficiency
-    within = members_in_node(group, stride, cluster.direct_devices)
-    crossed = tuple(_crossings(group, stride, within, cluster))
+    within, crossed = _crossings(group, stride, cluster)
     steps = [(level, np.log2(members / inside)) for level, inside, members in crossed]
     sent = []
     for level in cluster.direct:
