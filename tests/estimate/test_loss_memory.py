@@ -140,6 +140,7 @@ GIGA_LOGITS = 128256 * 8192 / 1e9
     [
         ("transformers", "llama-3-8b", {"loss": "kernel"}, 8),
         ("transformers", "llama-3-8b", {"loss": "kernel", "precision": "fp32"}, 8),
+        ("transformers", "llama-3.2-1b", {"loss": "kernel", "logits": "bf16"}, 4),
         ("ddp", "llama-3-8b", {"master_weights": "none"}, 8),
         ("transformers", "llama-3-8b", {"logits": "bf16"}, 8),
         ("transformers", "llama-3-8b", {"logits": "fp32"}, CATALOG.frameworks["transformers"].logit_bytes),

@@ -337,3 +337,35 @@ def test_runs_of_branches_that_arguments_decide_are_named(alone) -> None:
     assert imported.plan.parallelism.tp == 2
     remarks = [(one.place.line, one.why) for reading in imported.readings for one in reading.unmodelled]
     assert (3, "started instead where arguments say so: not read") in remarks
+
+
+_SET_LATER = """import argparse
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+parser = argparse.ArgumentParser()
+parser.add_argument('--fp16', type=bool, default=True)
+parser.add_argument('--quantized', default={quantized})
+def main():
+    args = parser.parse_args()
+    if args.quantized:
+        args.fp16 = False
+    model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')
+    Trainer(model=model, args=TrainingArguments(output_dir='o', fp16=args.fp16)).train()
+main()
+"""
+
+
+@pytest.mark.parametrize("quantized", [True, False])
+def test_options_that_a_script_sets_itself_count_as_it_sets_them(alone, quantized: bool) -> None:
+    imported = alone("train.py", _SET_LATER.format(quantized=quantized))
+    assert (imported.plan.training.precision == "fp16") is not quantized
+
+
+def test_a_branch_that_ends_a_script_before_it_trains_loses(alone) -> None:
+    text = (
+        "import sys\nfrom transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n"
+        "def main():\n    if '--evaluate' in sys.argv:\n        model = AutoModelForCausalLM.from_pretrained('saved')\n"
+        "        return evaluate(model)\n    model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\n"
+        "    Trainer(model=model, args=TrainingArguments(output_dir='o')).train()\nmain()\n"
+    )
+    imported = alone("train.py", text)
+    assert (imported.plan.model.name, imported.clashes) == ("qwen3-8b", ())

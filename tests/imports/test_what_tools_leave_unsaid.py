@@ -88,3 +88,12 @@ def test_a_recipe_of_nemo_is_none_of_torchtitan(alone) -> None:
     except CapacityError:
         return
     assert "torchtitan" not in tools
+
+
+def test_openrlhf_passes_over_prompts_each_with_its_answers(alone) -> None:
+    options = "--n_samples_per_prompt 8 --max_samples 20000 --max_epochs 2 --num_episodes 3"
+    training = alone("run.sh", f"python3 -m openrlhf.cli.train_ppo_ray --pretrain gpt2 {options}\n").plan.training
+    assert (training.samples, training.epochs) == (160_000, 6)
+    options = "--max_samples 20000 --num_episodes 3"
+    training = alone("run.sh", f"python3 -m openrlhf.cli.train_ppo_ray --pretrain gpt2 {options}\n").plan.training
+    assert (training.samples, training.epochs) == (20_000, 3)

@@ -22,6 +22,7 @@ OVERLAPS = ("tp_overlap", "dp_overlap", "ep_overlap", "prefetches_parameters")
 FUSED_ACTIVATION, FUSED_NORM = counted("fused-activation-copies"), counted("fused-norm-copies")
 LOGIT_COPIES, COMPILED_COPIES = counted("logit-copies"), counted("compiled-logit-copies")
 KERNEL_LOGIT_BYTES, AUTOCAST_LOGIT_BYTES = counted("kernel-logit-bytes"), counted("autocast-logit-bytes")
+KERNEL_LOGIT_COPIES = counted("kernel-logit-copies")
 LOSS_PASSES = counted("loss-passes")
 # Numbers of all frameworks, which stand in coefficients.yaml.
 COEFFICIENTS = (
@@ -175,7 +176,9 @@ def _logit_bytes(
     """Return the peak bytes of a logit that is held, and of one that is shared out with the vocabulary."""
     whole, sharded = _standard_logit_bytes(row, training, numerics, casts=casts)
     if (training.loss or row.loss) == KERNEL:
-        return np.minimum(whole, KERNEL_LOGIT_BYTES), np.minimum(sharded, KERNEL_LOGIT_BYTES)
+        casts_none = training.logits not in {None, "fp32"}
+        held = KERNEL_LOGIT_COPIES * numerics.element_bytes if casts_none else KERNEL_LOGIT_BYTES
+        return np.minimum(whole, held), np.minimum(sharded, held)
     return whole, sharded
 
 

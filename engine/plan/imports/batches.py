@@ -182,11 +182,14 @@ def _replicas(settings: Settings) -> int | None:
 
 def job_length(settings: Settings) -> None:
     """Leave one length of a job: a typed one, else steps before epochs. Data sets have so many samples each."""
-    sets, samples = settings.value("datasets"), settings.chosen.get(Key.TRAINING_SAMPLES)
-    if isinstance(sets, tuple) and len(sets) > 1 and samples is not None and settings.is_given(Key.TRAINING_SAMPLES):
-        number = len(sets) * (settings.count(Key.TRAINING_SAMPLES) or 0)
-        of_sets = replace(samples, value=number, text=f"{samples.text} of each of {len(sets)} data sets")
-        settings.chosen[Key.TRAINING_SAMPLES] = of_sets
+    sets, answers, passes = settings.value("datasets"), settings.count("answers"), settings.count("episodes")
+    if isinstance(sets, tuple):
+        _times(settings, Key.TRAINING_SAMPLES, len(sets), f"of each of {len(sets)} data sets")
+    _times(settings, Key.TRAINING_SAMPLES, answers, f"prompts with {answers} answers")
+    if passes and Key.TRAINING_EPOCHS not in settings.chosen:
+        settings.set(Key.TRAINING_EPOCHS, passes, settings.chosen["episodes"])
+    else:
+        _times(settings, Key.TRAINING_EPOCHS, passes, f"in {passes} passes over the prompts")
     loops, loop_steps = settings.chosen.get("loops"), settings.chosen.get("steps_of_loop")
     if loop_steps is not None:
         steps = (settings.count("steps_of_loop") or 0) * (settings.count("loops", 1) or 1)
@@ -201,6 +204,13 @@ def job_length(settings: Settings) -> None:
     ranked = sorted(given, key=lambda name: (LEVELS.index(settings.chosen[name].level), _LENGTHS.index(name)))
     for name in ranked[1:]:
         del settings.chosen[name]
+
+
+def _times(settings: Settings, name: str, times: int | None, words: str) -> None:
+    """Let a length that is given count several times over."""
+    length, number = settings.chosen.get(name), settings.count(name)
+    if length is not None and number and times and times > 1 and settings.is_given(name):
+        settings.chosen[name] = replace(length, value=number * times, text=f"{length.text} {words}")
 
 
 def product(settings: Settings, names: Sequence[str]) -> int:

@@ -17,6 +17,7 @@ from capacity_tui.engine.plan.options.tools import Tool, option_name
 
 _PARSER = re.compile(r"(?:Argument|Trl)Parser$")  # What reads options into fields of the classes that it is given
 
+_PARSES = "parse_args"  # What returns the options of a script
 
 _READ = re.compile(
     r"""\.([A-Za-z_]\w*)(?!\w*\()|\[["'](\w+)["']\]|\bget\(["'](\w+)["']"""
@@ -81,9 +82,22 @@ def behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple
     defaults = {word.arg: word.value for word in later if word.arg}
     changed = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
     is_open = len(defaults) < len({word.arg for word in later})  # set_defaults(**settings)
-    for call in of_parsers:
-        if called(call) == "add_argument":
-            yield from _own_option(call, plain, defaults, None if is_open else changed)
+    added = (call for call in of_parsers if called(call) == "add_argument")
+    options = dict(pair for call in added for pair in _own_option(call, plain, defaults, None if is_open else changed))
+    yield from options.items()
+    yield from _set_later(tree, plain, options) if options else ()
+
+
+def _set_later(tree: ast.AST, plain: Mapping[str, Plain], options: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
+    """Yield the options that a script itself sets to a plain value behind its parser: ``args.fp16 = False``."""
+    for part in (tree, *(node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))):
+        made = [(node.targets[0], node.value) for node in within(part) if isinstance(node, ast.Assign)]
+        calls = ((target, value) for target, value in made if isinstance(value, ast.Call))
+        for owner in {ast.unparse(target) for target, value in calls if called(value) == _PARSES}:
+            given = {f"{owner}.{name.removeprefix(OPTION)}": value for name, value in options.items()}
+            for name, value in of_itself(part, {**plain, **options, **given}, owner):
+                if name in given and not isinstance(value, OfARun):
+                    yield f"{OPTION}{name.partition('.')[2]}", value
 
 
 def of_functions(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:

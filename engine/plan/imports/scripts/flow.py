@@ -25,6 +25,8 @@ _TURNS_ON = frozenset(
     {"gradient_checkpointing_enable", "enable_gradient_checkpointing", _COMPILES}
 )  # Calls that change a model itself
 
+_LEARNS = frozenset({"train", "fit"})  # Calls that train
+
 SETTINGS = re.compile(r"(?:Config|Arguments)$")  # What is called to make settings, which do nothing themselves
 
 _SAVES, _OUTPUT = re.compile(r"save_(?:pretrained|model)"), "output_dir"  # What saves models, and where trainers do
@@ -62,7 +64,13 @@ def reached(node: ast.AST, constants: Mapping[str, Plain], outer: Mapping[str, P
         if is_never or field == "decorator_list":
             continue
         unless: ast.expr | None = None  # a condition with which the part is left before its end
-        for child in children if isinstance(children, list) else [children]:
+        parts = children if isinstance(children, list) else [children]
+        for place, child in enumerate(parts):
+            is_left = isinstance(child, ast.If) and isinstance(child.body[-1], ast.Return)
+            if isinstance(child, ast.If) and is_left and not _trains(child.body) and _trains(parts[place + 1 :]):
+                # What ends before the training does not hold either: if arguments.evaluate: ...; return
+                ends = [] if holds(child, constants) else [ast.copy_location(ast.Return(None), child)]
+                child = ast.copy_location(ast.If(child.test, ends or child.body, child.orelse), child)  # noqa: PLW2901
             if isinstance(child, FUNCTIONS):
                 inner = inside(child, outer, tree)
                 yield from reached(child, inner, inner, tree)
@@ -78,11 +86,17 @@ def reached(node: ast.AST, constants: Mapping[str, Plain], outer: Mapping[str, P
                 for step, known, inner_branch in steps:
                     yield (_where(step, condition) if condition is not None else step), known, inner_branch or branch
                 # What ends a script with an error does not hold where it trains.
-                if isinstance(child, ast.If) and isinstance(child.body[-1], ast.Return):
+                if isinstance(child, ast.If) and is_left:
                     leaves = holds(child, constants)
                     if leaves:
                         break
                     unless = unless if leaves is False else _not(child.test)
+
+
+def _trains(statements: Sequence[ast.AST]) -> bool:
+    """Whether statements call what trains."""
+    nodes = (node for statement in statements for node in ast.walk(statement))
+    return any(isinstance(node, ast.Call) and called(node) in _LEARNS for node in nodes)
 
 
 def _not(test: ast.expr) -> ast.expr:

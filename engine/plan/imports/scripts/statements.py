@@ -97,17 +97,20 @@ def fields_of(node: ast.ClassDef, outside: Mapping[str, Plain]) -> dict[str, Pla
     return fields
 
 
-def of_itself(method: ast.AST, known: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
-    """Yield what a method sets of its object, as ``self.rank``."""
-    made = dict(assigned(within(_SelfNamed().visit(copy.deepcopy(method))), known))
-    return ((name, value) for name, value in made.items() if name.startswith(f"{_SELF}."))
+def of_itself(part: ast.AST, known: Mapping[str, Plain], owner: str = _SELF) -> Iterator[tuple[str, Plain]]:
+    """Yield what a method sets of its object, as ``self.rank``, or a part of a script of another one."""
+    made = dict(assigned(within(_Named(owner).visit(copy.deepcopy(part))), known))
+    return ((name, value) for name, value in made.items() if name.startswith(f"{owner}."))
 
 
-class _SelfNamed(ast.NodeTransformer):
-    """Gives what a method sets of its object a name: ``self.rank = 8`` sets one that is called ``self.rank``."""
+class _Named(ast.NodeTransformer):
+    """Gives what is set of an object a name: ``self.rank = 8`` sets one that is called ``self.rank``."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == _SELF:
+        if isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == self._owner:
             return ast.copy_location(ast.Name(ast.unparse(node), node.ctx), node)
         return node
 
