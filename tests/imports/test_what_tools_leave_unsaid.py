@@ -97,3 +97,8 @@ def test_openrlhf_passes_over_prompts_each_with_its_answers(alone) -> None:
     options = "--max_samples 20000 --num_episodes 3"
     training = alone("run.sh", f"python3 -m openrlhf.cli.train_ppo_ray --pretrain gpt2 {options}\n").plan.training
     assert (training.samples, training.epochs) == (20_000, 3)
+
+
+def test_a_part_of_an_epoch_is_read(alone) -> None:
+    text = "from trl import SFTConfig\nSFTConfig(num_train_epochs=0.25, per_device_train_batch_size=1)\n"
+    assert alone("train.py", text).plan.training.epochs == 0.25

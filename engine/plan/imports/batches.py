@@ -208,9 +208,9 @@ def job_length(settings: Settings) -> None:
 
 def _times(settings: Settings, name: str, times: int | None, words: str) -> None:
     """Let a length that is given count several times over."""
-    length, number = settings.chosen.get(name), settings.count(name)
-    if length is not None and number and times and times > 1 and settings.is_given(name):
-        settings.chosen[name] = replace(length, value=number * times, text=f"{length.text} {words}")
+    length = settings.chosen.get(name)
+    if length is not None and isinstance(length.value, int | float) and (times or 1) > 1 and settings.is_given(name):
+        settings.chosen[name] = replace(length, value=length.value * (times or 1), text=f"{length.text} {words}")
 
 
 def product(settings: Settings, names: Sequence[str]) -> int:
