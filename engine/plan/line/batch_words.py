@@ -19,7 +19,7 @@ _FACTORS = re.compile(r"([a-z_ -]+?)\s*=?\s*(\d+(?:\s*[x×*]\s*\d+)+)(?:\s*=\s*\
 _TIMES = re.compile(r"\s*[x×*]\s*")
 _TEXT = ("decoder", "encoder")  # Models that read texts rather than pictures
 _MOST_WORDS = 7  # Of a batch with its factors, as in ``batch size 8 x 4 x 2``
-_OF_PICTURES = 4  # Sizes of a batch of pictures: how many, channels, height and width
+_OF_PICTURES = (3, 4)  # Sizes of a batch of pictures: how many, channels if said, height and width
 _BATCHES = (Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH)
 
 
@@ -73,7 +73,7 @@ class BatchWords(PerceptronWords):
         if len(set(factors)) == 1 and factors[0] >= vocabulary().bounds["side of an image"]:
             return Meaning(why=f"left out: {text}")
         is_shape = (
-            len(factors) == _OF_PICTURES and factors[-1] == factors[-2] >= vocabulary().bounds["side of an image"]
+            len(factors) in _OF_PICTURES and factors[-1] == factors[-2] >= vocabulary().bounds["side of an image"]
         )
         pictures = self._pictures_of(factors[-1]) if is_shape else None  # 32x3x512x512
         if pictures is not None:
