@@ -18,6 +18,8 @@ BATCHES = (
     "I was trying to split my data into 10 batches for xgboost external memory. However, it doesn't work. My data is "
     "like a 1e6*6500 np.array. My GPU memory is 24G, which is absolutely enough for 10% of the data. What is wrong?"
 )
+HOME = "I plan to serve llama-3.1-70b on 4 h100 cards"
+LAB = "There are 100 users in our lab and they write long texts. Is this fast enough for them or not?"
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,12 @@ def test_what_means_nothing_in_a_post_is_left_out_and_that_is_said_first(post, l
             "cards, because they are too much of a good thing. What do you say?",
             "63(7*9)",
         ),
+        (f"{HOME} with fpp8 weights. {LAB}", "fpp8"),
+        (f"{HOME} or 8 l40z cards. {LAB}", "l40z"),
+        (f"{HOME} with fsdpp. {LAB}", "fsdpp"),
+        (f"{HOME} for us. The latency is limited to 300 by my boss. {LAB}", "300"),
+        (f"{HOME} for us. Goal: 300. {LAB}", "300"),
+        (f"{HOME} but only 50% of it is mine. {LAB}", "50%"),
     ],
 )
 def test_what_could_matter_is_asked_back_in_a_post_and_anything_in_a_line(line, about):

@@ -73,12 +73,12 @@ def read_line(text: str, catalog: Catalog | None = None, *, is_settled: bool = T
     read = partial(_read, catalog=facts)
 
     def read_post(words: str) -> OneLine:
-        return without_asides(read(words))
+        return without_asides(read(words), facts)
 
     line = read(text)
     part = planned_part(line, read) if line.faults else with_way_to_answer(line, read)
     if part is None and is_settled:
-        line = without_asides(line)
+        line = without_asides(line, facts)
         part = planned_part(line, read_post) if line.faults else with_way_to_answer(line, read)
     part = part or line
     if part.faults and is_settled:

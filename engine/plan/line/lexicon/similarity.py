@@ -204,6 +204,14 @@ def _nearest_names(name: str, catalog: Catalog) -> tuple[str, ...]:
     return nearest(name, [known for _, known in _known_names(catalog).values()])
 
 
+@lru_cache(maxsize=4096)
+def is_like_name(word: str, catalog: Catalog) -> bool:
+    """Return whether a word is near a name, or may be a slip of a setting, as ``fsdpp``."""
+    words, key = vocabulary(), key_of(word)
+    known = (_known_names(catalog), words.fields, words.amounts, words.formats, *words.phrases.values())
+    return any(close_matches(key, names, 1, _SIMILAR) for names in known)
+
+
 def _quoted(text: str) -> str:
     return repr(printable(text[:_LONGEST]))
 

@@ -168,6 +168,11 @@ class OneLine:
         without = self.meaningless
         return self.without([word for word in self.words if word.text in without and word.meaning.fault is not None])
 
+    @property
+    def fault_of_unknown(self) -> PlanError | None:
+        """The fault that names the unknown words; None where there are none."""
+        return next((fault for fault in self.faults if fault.title.endswith(_NOT_KNOWN)), None)
+
     def without(self, words: Collection[Word]) -> OneLine:
         """Return the line without some words and what is wrong with them, which is remarked before all else."""
         if not words:
