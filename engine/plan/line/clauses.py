@@ -20,6 +20,7 @@ from capacity_tui.engine.plan.line.lexicon.words import (
     INFER,
     OF_WHAT,
     REFUSED,
+    UNCOUNTED,
     WHOSE_MEMORY,
     Meaning,
     OneLine,
@@ -159,9 +160,10 @@ def without_narration(line: OneLine, read: Reader) -> OneLine | None:
     wrong = [
         place for place in clauses if place not in repeated and any(map(faulty.__contains__, _words_in(line, place)))
     ]
-    left_out = sorted({*others, *wrong})
+    left_out, places = sorted({*others, *wrong}), [*clauses_in(line.text)]
     inside = [word for place in left_out for word in _words_in(line, place) if word in faulty]
-    if not left_out or any(_is_asked_back(word, line.text) for word in inside):
+    must = [word for word in inside if says(line.text[slice(*places[_place_of(word, places)])], "binding")]
+    if not left_out or any(_is_asked_back(word, line.text) for word in inside) or any(map(_is_number, must)):
         return None
     text = line.text
     for place in left_out:
@@ -292,6 +294,11 @@ def _is_asked_back(word: Word, text: str) -> bool:
     """Whether what is wrong with a word is for who wrote it to tell: a model of no plan, a memory of who knows what."""
     title = word.wrong
     return title.endswith(REFUSED) or title == OF_WHAT or (title == WHOSE_MEMORY and text.count(word.text) == 1)
+
+
+def _is_number(word: Word) -> bool:
+    """Whether a word is a number of nothing: what has to hold may be one."""
+    return word.text.isdecimal() and word.wrong in (OF_WHAT, UNCOUNTED)
 
 
 def _is_faulty(word: Word, line: OneLine) -> bool:

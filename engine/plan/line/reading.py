@@ -168,7 +168,10 @@ class _Line(TrainingWords):
         if self._values.get(hardware.NAME) in self._catalog.instances:  # how many g5.xlarge instances
             boxes = {f"{box}s" for box in vocabulary().boxes}
             of_boxes = [one for one in questions if not boxes.isdisjoint(one.words.split())]
-            replicas = [one for one in of_boxes if one.field == Key.PARALLELISM_DP]
+            loads = self._limits or any(path.startswith(_OF_LOAD) for path in self._values)
+            is_run_on = any(key_of(self._span(at - 1, 1)) in vocabulary().joints for at in named if at)  # fit on a p5
+            boxed = [one for one in of_boxes if loads or self._task != INFER or not is_run_on]
+            replicas = [one for one in boxed if one.field == Key.PARALLELISM_DP]
             questions = [replace(one, field=hardware.DEVICES) if one in replicas else one for one in questions]
         self._questions = (*questions, *self._purchases)
         limits = tuple(self._limits.values())

@@ -173,7 +173,7 @@ def _signs_of(word: str) -> set[str]:
 def duration_of(word: str) -> str | None:
     """Return the time that a word says in hours, days or weeks, as ``72h``; None for other words."""
     match = _DURATION.fullmatch(word)
-    if match is None:
+    if match is None or match[2] == "W":  # watts
         return None
     number = float(match[1].rstrip("kK")) * (1000 if match[1][-1] in "kK" else 1)
     unit = match[2].casefold()

@@ -98,8 +98,8 @@ class NamedWords(CountedWords):
             return ruled_out
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
         is_number = settings.is_number(token.text) and self._is_counted(index)
-        is_number |= self._is_in_count(index) or self._is_version(index) or self._is_in_phrase(index)
-        is_number |= self._is_number_at(index) and self._is_of_name(index) and self._is_one_device(index + 1)
+        ends = self._is_in_phrase(index) or (self._is_of_name(index) and self._is_one_device(index + 1))
+        is_number |= self._is_in_count(index) or self._is_version(index) or (ends and not self._counts_devices(index))
         is_mark = not any(map(str.isalnum, token.text))
         if is_question or is_number or is_mark or ("=" in token.text and "(" not in token.text):
             return None
@@ -142,6 +142,19 @@ class NamedWords(CountedWords):
         hint = "name a card like it, or its figures, as gpu(2GiB,0.4TFLOPs,14GB/s)"
         figure = hardware.figures_of(self._span(index + 2, 1)) or {}
         return 2 + int(hardware.MEMORY in figure), Meaning(fault=PlanError("no such card is known", name, hint))
+
+    def _is_one_device(self, index: int) -> bool:
+        """Whether a word names a device alone, and not several: ``h100``, but neither ``h100s`` nor ``8xh100``."""
+        named = hardware.named_hardware(self._word(index), self._catalog)
+        return named is not None and hardware.DEVICES not in named.values and not self._word(index).endswith("s")
+
+    def _counts_devices(self, index: int) -> bool:
+        """Whether a number counts devices, whatever it could end: ``llama 3 h100 gpus``, ``fsdp 2 3090``."""
+        named, behind = hardware.named_hardware(self._word(index + 1), self._catalog), self._word(index + 2)
+        amount, phrase = settings.amount_of(key_of(behind)), vocabulary().phrase(self._span(index - 1, 2), TRAIN) or {}
+        several = self._word(index + 1).endswith("s") or (amount is not None and amount.name == "devices")
+        shards = Key.TRAINING_FRAMEWORK in phrase and not re.match("[x×*]", behind)  # over several
+        return self._is_number_at(index) and named is not None and (several or shards)
 
     def _is_in_phrase(self, index: int) -> bool:
         """Whether a word is one behind the first of some that set a field: ``all linear layers``."""

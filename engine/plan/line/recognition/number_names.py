@@ -366,7 +366,7 @@ class NumberNames(TakenWords):
         end = behind.end + int(self._span(behind.end, 1) == "of")
         after = self._span(end, 1)
         is_followed = self._is_number_at(end) or duration_of(after) is not None or sides_of(after) is not None
-        is_open = behind.amount.behind == "either" or behind.amount.name == "devices"  # 4090 gpus
+        is_open = behind.amount.behind == "either" or behind.amount.name in ("devices", "runs")  # 4090 gpus
         return is_followed or (is_open and self._is_only_hardware(index)) or _is_speed(behind)
 
     def _is_only_hardware(self, index: int) -> bool:

@@ -223,18 +223,15 @@ class TakenWords(MachineWords):
 
     def _is_of_name(self, index: int) -> bool:
         """Whether a number ends the name before it: ``llama 3 batch 4``, ``zero 3 mbs 2``, ``flash attention 2``."""
-        words, before = vocabulary(), self._span(index - 1, 1) if index else ""
+        before = self._span(index - 1, 1) if index else ""
         named = resembling_model(f"{before}-{self._word(index)}", self._catalog) if before.isalpha() else None
         model = "" if named is None else str(named.values[Key.MODEL_NAME])
-        is_model = bool(model) and key_of(model).startswith(key_of(f"{before}-{self._word(index)}"))
-        is_stage = Key.PARALLELISM_ZERO in words.fields.get(key_of(before), ()) and not self._ruling_out(index - 1)
-        phrases = (self._span(index - few, few + 1) for few in (1, 2) if few <= index and not self._is_apart(index - 1))
-        return is_model or is_stage or any(words.phrase(phrase, TRAIN) is not None for phrase in phrases)
-
-    def _is_one_device(self, index: int) -> bool:
-        """Whether a word names a device alone, and not several: ``h100``, but neither ``h100s`` nor ``8xh100``."""
-        named = hardware.named_hardware(self._word(index), self._catalog)
-        return named is not None and hardware.DEVICES not in named.values and not self._word(index).endswith("s")
+        is_model = re.match(rf"{re.escape(f'{before}-{self._word(index)}')}(?![\dbx])", model, re.I) is not None
+        of_stage = Key.PARALLELISM_ZERO in vocabulary().fields.get(key_of(before), ())
+        is_stage = of_stage and not self._ruling_out(index - 1)
+        phrases = (self._span(index - few, few + 1) for few in (1, 2) if few <= index)
+        is_phrase = any(vocabulary().phrase(phrase, TRAIN) is not None for phrase in phrases)
+        return (is_model or is_stage or is_phrase) and not self._is_apart(index - 1)
 
     def _say_what_was_tried(self) -> None:
         """Say of settings that a line tells to have been tried that they are planned for: ``tried awq, still oom``."""
