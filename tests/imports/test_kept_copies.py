@@ -228,15 +228,20 @@ def test_the_type_a_model_is_loaded_in_does_not_depend_on_that_of_the_trainer(
 
 
 @pytest.mark.parametrize(
-    ("prepares", "precision"), [("", "bf16"), ("model = prepare_model_for_kbit_training(model)\n", "fp32")]
+    ("prepares", "computes", "precision"),
+    [
+        ("", "", "bf16"),
+        ("model = prepare_model_for_kbit_training(model)\n", "", "fp32"),
+        ("model = prepare_model_for_kbit_training(model)\n", ", bnb_4bit_compute_dtype=torch.bfloat16", "bf16"),
+    ],
 )
 def test_what_is_prepared_over_a_quantized_base_computes_in_32_bits_where_nothing_casts(
-    alone, prepares: str, precision: str
+    alone, prepares: str, computes: str, precision: str
 ) -> None:
     text = (
-        "from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training\n"
+        "import torch\nfrom peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training\n"
         "from transformers import AutoModelForCausalLM, BitsAndBytesConfig, Trainer, TrainingArguments\n"
-        "quantized = BitsAndBytesConfig(load_in_4bit=True)\n"
+        f"quantized = BitsAndBytesConfig(load_in_4bit=True{computes})\n"
         f"model = AutoModelForCausalLM.from_pretrained('{MODEL}', quantization_config=quantized)\n{prepares}"
         "model = get_peft_model(model, LoraConfig(r=8))\n"
         "Trainer(model=model, args=TrainingArguments(output_dir='o', fp16=False, bf16=False)).train()\n"

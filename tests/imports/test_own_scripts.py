@@ -357,3 +357,26 @@ def test_a_module_that_trains_for_a_script_is_read_with_what_the_script_gives_it
     place = imported.settings["training.micro_batch"].place
     assert (Path(place.file).name, place.line) == ("parts.py", 8)
     assert alone("train.py", _BEFORE).plan.value("training.micro_batch") == 4
+
+
+def test_a_degree_that_is_an_engines_splits_no_model_in_training(alone, tmp_path: Path) -> None:
+    script = (
+        "import argparse\nfrom trl import GRPOConfig, GRPOTrainer\nparser = argparse.ArgumentParser()\n"
+        'parser.add_argument("--tensor_parallel_size", type=int, default=4)\nargs = parser.parse_args()\n'
+        "config = GRPOConfig(use_vllm=True, vllm_tensor_parallel_size=args.tensor_parallel_size)\n"
+        "GRPOTrainer(model='Qwen/Qwen3-8B', args=config).train()\n"
+    )
+    (tmp_path / "train.py").write_text(script)
+    plan = alone("run.sh", "torchrun --nproc_per_node 8 train.py --tensor_parallel_size 4\n").plan
+    assert plan.parallelism.tp != 4
+
+
+def test_an_option_that_is_nothing_by_default_is_none_of_the_run(alone) -> None:
+    script = (
+        "import argparse, torch\nfrom transformers import AutoModelForCausalLM\nparser = argparse.ArgumentParser()\n"
+        'parser.add_argument("--epoch", type=int, default=0)\nargs = parser.parse_args()\n'
+        "model = AutoModelForCausalLM.from_pretrained('gpt2')\noptimizer = torch.optim.AdamW(model.parameters())\n"
+        "for epoch in range(args.epoch, 3):\n    for batch in torch.utils.data.DataLoader(data, batch_size=2):\n"
+        "        model(**batch).loss.backward()\n        optimizer.step()\n"
+    )
+    assert alone("train.py", script).plan.training.epochs is None

@@ -198,6 +198,11 @@ def test_devices_of_a_job_may_stand_in_quotes(tmp_path: Path, quote: str) -> Non
         ("(( DEVICES > 2 ))", True),
         ("(( DEVICES <= 2 ))", False),
         ("[[ ($DEVICES -eq 4) ]]", True),
+        ('[[ "$DEVICES" > 16 ]]', True),  # as texts
+        ("[[ DEVICES -eq 4 ]]", True),
+        ("[ 04 -eq $DEVICES ]", True),
+        ('[[ a+b =~ "a+b" ]]', True),
+        ("[[ $MODEL == [^Q]* ]]", False),
     ],
 )
 def test_conditions_that_a_script_decides_are_decided(alone, condition: str, holds: bool) -> None:
@@ -206,6 +211,29 @@ def test_conditions_that_a_script_decides_are_decided(alone, condition: str, hol
         f'if {condition}; then OPTIONS+=(-tp 2); fi\nvllm serve $MODEL "${{OPTIONS[@]}}"\n'
     )
     assert alone("serve.sh", text).plan.parallelism.tp == (2 if holds else 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "degree"),
+    [
+        ("[[ $MODEL == *8B ]] && T=2 || T=4", 2),
+        ("[[ $MODEL == *7B ]] && T=2 || T=4", 4),
+        ("case $MODEL in [^Q]*) T=2;; *) T=4;; esac", 4),
+        ('case $MODEL in "*") T=2;; *) T=4;; esac', 4),
+    ],
+)
+def test_a_choice_in_one_line_is_decided(alone, line: str, degree: int) -> None:
+    text = f"MODEL=Qwen/Qwen3-8B\n{line}\nvllm serve $MODEL -tp $T\n"
+    imported = alone("serve.sh", text)
+    assert imported.plan.parallelism.tp == degree
+    assert not imported.readings[0].unmodelled
+
+
+@pytest.mark.parametrize("condition", ["[[ aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab =~ ^(a+)+c ]]", '[ "$DEBUG" ]'])
+def test_a_choice_that_is_not_decided_is_said(alone, condition: str) -> None:
+    text = f"T=2\n{condition} && T=4\nvllm serve Qwen/Qwen3-8B -tp $T\n"
+    (remark,) = alone("serve.sh", text).readings[0].unmodelled
+    assert remark.why.startswith("one of 2, 4")
 
 
 def test_a_branch_that_does_not_hold_leaves_options_as_they_are(alone) -> None:

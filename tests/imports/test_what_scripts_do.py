@@ -379,3 +379,13 @@ def test_a_name_that_a_branch_only_reads_depends_on_no_condition(alone, tmp_path
         f"{OWN}if arguments.batch_size > 1:\n    print(model)\nmodel = get_peft_model(model, LoraConfig(r=4))\n"
     )
     assert "--batch_size" in remarks(alone("run.sh", "python train.py --batch_size 4 --width 32\n"))
+
+
+def test_variables_before_one_script_are_of_no_other_program(alone, tmp_path: Path) -> None:
+    (tmp_path / "serve.sh").write_text("echo $SIZE\n")
+    (tmp_path / "train.py").write_text(
+        "import os\nfrom transformers import Trainer, TrainingArguments\n"
+        "Trainer(args=TrainingArguments(per_device_train_batch_size=int(os.environ.get('SIZE', '2')))).train()\n"
+    )
+    started = alone("run.sh", "SIZE=64 bash serve.sh\nSIZE=32\npython train.py\n")
+    assert started.plan.training.micro_batch != 32

@@ -47,7 +47,6 @@ _MATRICES = {
 _ALL_SEEN = "auto"  # How Transformers is told to spread layers over devices
 
 _FOUR_BITS, _EIGHT_BITS = "nf4", "int8"
-
 _SHORT = {"bf16", "fp16"}
 _WHOLE = (None, "fp32", *_SHORT)  # What the name of a model says that is not quantized
 
@@ -206,8 +205,9 @@ def _precision(settings: Settings) -> None:
         settings.set(PRECISION, own.value, own, own.level)
     elif settings.value("not_bf16") and not settings.is_given(PRECISION):
         settings.set(PRECISION, settings.value("matrices", "fp32"), settings.chosen["not_bf16"])
-    is_prepared = settings.count("bits") and "recomputed_where_quantized" in settings.chosen  # put into 32 bits
-    loaded, trainer = None if is_prepared else settings.chosen.get("loaded_in"), settings.chosen.get(PRECISION)
+    # What is prepared is put into 32 bits, but for products with weights of few bits.
+    is_prepared = settings.count("bits") and "recomputed_where_quantized" in settings.chosen
+    loaded, trainer = (settings.chosen.get(key) for key in ("multiplied_in" if is_prepared else "loaded_in", PRECISION))
     if loaded is not None and trainer is not None and (trainer.value, trainer.level in _OF_FILES) == ("fp32", True):
         settings.set(PRECISION, loaded.value, loaded, loaded.level)
     # Beside a decoder's length the plain one is that of an encoder of pictures; an encoder of text is the longer part.

@@ -65,6 +65,9 @@ _JOB = "sagemaker_training"  # What runs a script on machines, likewise
 _SPREADS = "fsdp"  # What spreads a model, which alone is nothing of a run
 _AROUND = frozenset({_LOOP, _SPREADS, "sentence_transformers", "deepspeed_engine", "unsloth"})
 """What takes them, loads for them, or spreads them."""
+_OF_TRAINERS = frozenset({_TRAINERS, _TRAINER, "trl"})
+_SPLITS = frozenset({Key.PARALLELISM_TP, Key.PARALLELISM_PP})
+_OF_OPTIONS = (".yaml", ".yml")  # How a value ends that is a file of options
 LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", "compiling", _TOKENIZING})
 """What scripts call that only load a model, or change it for another that trains it."""
 
@@ -281,8 +284,15 @@ def named_options(command: Command, readings: Sequence[Reading]) -> Reading:
     owner, document = tool(_OWN_OPTIONS), command.document
     given_alone = {setting.field for one in readings for setting in one.settings if setting.level == "said"}
     given = given_alone | {OF_LOOPS[quantity] for quantity in given_alone & OF_LOOPS.keys()}
+    if {one.tool.id for one in readings} & {
+        _TRAINERS,
+        _TRAINER,
+        "trl",
+    }:  # These split a model where their own options say
+        given |= _SPLITS
     data = document.data if isinstance(document.data, dict) else {}
-    named = {key: value for key, value in data.items() if key.startswith("-") and owner.knows_option((key,))}
+    values = ((key, value) for key, value in data.items() if not str(value).endswith(_OF_OPTIONS))
+    named = {key: value for key, value in values if key.startswith("-") and owner.knows_option((key,))}
     reading = read_document(replace(document, data=named), owner)
     reading.settings = [setting for setting in reading.settings if setting.field not in given]
     return reading
@@ -313,9 +323,15 @@ def _read_by_name(
     places: dict[KeyPath, int] = {
         (f"--{name}",): text.count("\n", 0, match.start()) + 1 for name, match in lines.items() if match
     }
-    document = Document({f"--{name}": value for name, value in values.items()}, str(script), places)
+    given_values = {f"--{name}": value for name, value in values.items() if not _is_unset(value)}
+    document = Document(given_values, str(script), places)
     read = named_options(Command(document), readings).settings
     readings[-1].settings += [one for one in read if one.level == "said" and one.field in wanted]
+
+
+def _is_unset(value: Plain) -> bool:
+    """Whether a value stands for none, as 0 and -1 do."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value <= 0
 
 
 def trains_by_name(command: Command, reading: Reading) -> bool:

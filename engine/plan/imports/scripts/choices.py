@@ -7,10 +7,18 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from glob import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from capacity_tui.engine.plan.imports.scripts.shell_words import Variables, Word, joined, source_of, within_node
+from capacity_tui.engine.plan.imports.scripts.shell_words import (
+    ASSIGNMENT,
+    Variables,
+    Word,
+    joined,
+    source_of,
+    within_node,
+)
 from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
@@ -21,7 +29,7 @@ _NOTHING: Mapping[str, tuple[str, ...]] = {"[": ("",), "[[": ("",), "((": ("0",)
 
 _JOINS = frozenset({"&&", "||", "-a", "-o"})
 _EQUAL: Mapping[str, bool] = {"=": True, "==": True, "-eq": True, "!=": False, "-ne": False}
-_ORDERS: Mapping[str, Callable[[int, int], bool]] = {
+_ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
     **dict.fromkeys(("-gt", ">"), operator.gt),
     **dict.fromkeys(("-ge", ">="), operator.ge),
     **dict.fromkeys(("-lt", "<"), operator.lt),
@@ -30,6 +38,9 @@ _ORDERS: Mapping[str, Callable[[int, int], bool]] = {
 _COMPARES = _JOINS | _EQUAL.keys() | _ORDERS.keys() | {"=~"}
 _QUOTED = frozenset({"string", "raw_string"})
 _GLOB = re.compile(r"[*?\[]|[@!+]\(")
+_REPEATS = re.compile(r"[*+{]")  # What of a regular expression takes a part several times
+_REPEATED_GROUP = re.compile(r"\)[*+?{]")
+_MOST_REPEATS, _LONGEST_TEXT = 3, 256  # With more of them, or behind a group, some texts would take for ever
 
 _ARGUMENT = re.compile(r"\$(?:[\d#]|\{[\d#]\})")  # Of the script itself, and how many there are
 
@@ -55,6 +66,8 @@ class Choices(Variables):
     def holds(self, test: Node) -> bool | None:
         """Return whether a condition holds: ``$DEBUG``, comparisons, and several; None where only the shell knows."""
         inner = test.named_children
+        if test.type == ASSIGNMENT and "$(" not in source_of(test):
+            return True
         if test.type == "negated_command":
             return _not(self.holds(inner[0]))
         if test.type == "list" and len(inner) > 1:
@@ -88,22 +101,30 @@ class Choices(Variables):
 
     def _compares(self, left: Node, sign: str, right: Sequence[Node], around: str) -> bool | None:
         """Return whether a comparison of texts, numbers or patterns holds; None where only the shell knows."""
-        read = self._numbered if around == "((" else self._compared
+        is_number = sign.startswith("-") or around == "(("
+        read = partial(self._whole, around) if is_number else self._compared
         first, second = read(left), "".join(map(read, right))
         if "$" in first or "$" in second or any(side.type == "binary_expression" for side in (left, *right)):
             return None
         if sign == "=~":
-            with suppress(re.error):
-                return None if "[:" in second else re.search(second, first) is not None
-            return None
+            parts = (re.escape(read(side)) if side.type in _QUOTED else read(side) for side in right)
+            return _is_in("".join(parts), first)
+        if sign in _ORDERS and not is_number:
+            return _ORDERS[sign](first, second)  # [[ ]] compares texts, 16 before 8
+        if is_number and first.isdigit() and second.isdigit():
+            first, second = f"{int(first)}", f"{int(second)}"  # 08 is 8
         is_equal: bool | None = first == second
         if any(_GLOB.search(read(side)) for side in right if side.type not in _QUOTED):
-            # Of what stands in quotes each sign is itself.
-            parts = (escape(read(side)) if side.type in _QUOTED else read(side) for side in right)
+            parts = (glob_of(side, read(side)) for side in right)
             is_equal = fnmatchcase(first, "".join(parts)) if around == "[[" and "(" not in second else None
         if sign in _EQUAL:
             return is_equal if _EQUAL[sign] else _not(is_equal)
         return _ORDERS[sign](int(first), int(second)) if first.isdigit() and second.isdigit() else None
+
+    def _whole(self, around: str, side: Node) -> str:
+        """Return a side of a comparison of numbers, in which ``[[`` and ``((`` need no sign before variables."""
+        value = self._compared(side)
+        return value if value.isdigit() or around == "[" else self._numbered(side)
 
     def _numbered(self, side: Node) -> str:
         """Return a whole number of arithmetic, in which variables need no sign; else nothing but an open value."""
@@ -149,6 +170,21 @@ class Choices(Variables):
         first, step, last = counted.group(*((1, 3, 2) if counted[1] else (4, 5, 6)))
         numbers = range(int(first or 1), int(last) + 1, int(step or 1) or 1)
         return [Word(str(number), words[0].line) for number in numbers[:_MOST_TURNS]]
+
+
+def glob_of(side: Node, text: str) -> str:
+    """Return a part of a pattern as Python matches it: in quotes each sign is itself, and ``[^q]`` leaves out a q."""
+    return escape(text) if side.type in _QUOTED else text.replace("[^", "[!")
+
+
+def _is_in(pattern: str, text: str) -> bool | None:
+    """Return whether a regular expression is in a text; None where it is none of Python's, or could take for ever."""
+    is_heavy = len(_REPEATS.findall(pattern)) > _MOST_REPEATS or len(text) > _LONGEST_TEXT
+    if is_heavy or "[:" in pattern or _REPEATED_GROUP.search(pattern):
+        return None
+    with suppress(re.error):
+        return re.search(pattern, text) is not None
+    return None
 
 
 def _not(holds: bool | None) -> bool | None:

@@ -65,12 +65,13 @@ def reached(node: ast.AST, constants: Mapping[str, Plain], outer: Mapping[str, P
             continue
         unless: ast.expr | None = None  # a condition with which the part is left before its end
         parts = children if isinstance(children, list) else [children]
-        for place, child in enumerate(parts):
+        for place, part in enumerate(parts):
+            child = part
             is_left = isinstance(child, ast.If) and isinstance(child.body[-1], ast.Return)
             if isinstance(child, ast.If) and is_left and not _trains(child.body) and _trains(parts[place + 1 :]):
                 # What ends before the training does not hold either: if arguments.evaluate: ...; return
                 ends: list[ast.stmt] = [] if holds(child, constants) else [ast.copy_location(ast.Return(None), child)]
-                child = ast.copy_location(ast.If(child.test, ends or child.body, child.orelse), child)  # noqa: PLW2901
+                child = ast.copy_location(ast.If(child.test, ends or child.body, child.orelse), child)
             if isinstance(child, FUNCTIONS):
                 inner = inside(child, outer, tree)
                 yield from reached(child, inner, inner, tree)

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.plan.imports.scripts.choices import Choices, outcomes
+from capacity_tui.engine.plan.imports.scripts.choices import Choices, glob_of, outcomes
 from capacity_tui.engine.plan.imports.scripts.shell_words import (
     ASSIGNMENT,
     Variables,
@@ -162,9 +162,11 @@ class _Reader(Choices):
         """Read what stands on both sides of ``&&`` or ``||``, the second where no test before it rules it out."""
         first, *rest = node.named_children
         self._statement(first)
-        holds = self.holds(first)
+        holds, before = self.holds(first), dict(self.values)
         if holds is None or holds is any(child.type == "&&" for child in node.children):
             self._all(rest)
+        if holds is None and first.type == "test_command":
+            self.script.choices.update(outcomes([before, dict(self.values)]))
 
     def _declare(self, node: Node) -> None:
         is_exported = source_of(node).startswith("export")
@@ -240,8 +242,10 @@ class _Reader(Choices):
             reader = self._within(arguments)
             reader.first_line, reader.only_line = 0, words[0].line
             reader.values = {**reader.values, **alone} if alone else reader.values
-            self.script.exported |= alone.keys()
+            of_it = alone.keys() - self.script.exported
+            self.script.exported |= of_it
             reader.read(other)
+            self.script.exported -= of_it
             return
         if words[0].text == "srun":
             self._take(slurm_variables(joined(words), r"srun(?:\s.*)?"))
@@ -362,7 +366,8 @@ class _Reader(Choices):
         for item in node.named_children:
             if item.type != "case_item":
                 continue
-            patterns = [source_of(pattern).strip("\"'") for pattern in item.children_by_field_name("value")]
+            wanted = item.children_by_field_name("value")
+            patterns = [glob_of(pattern, source_of(pattern).strip("\"'")) for pattern in wanted]
             if "$" in text and self.script.everything:
                 self._all(item.named_children[len(patterns) :])
             elif "$" not in text and any(fnmatchcase(text, pattern) for pattern in patterns):
